@@ -142,7 +142,7 @@ def synced(directory: Path, samples: Sequence[Any], interval_s: float) -> str:
     cpu_s, began_s = time.process_time(), time.monotonic()
     for number in range(SYNC_RUN_S * SYNC_PAGES):
         writer.write(samples[number % KINDS])
-        commit.note_written()
+        commit.record_written()
         waiting.append((number, time.monotonic()))
         while waiting and waiting[0][0] < commit.safe:
             waits.append(time.monotonic() - waiting.popleft()[1])

@@ -49,7 +49,7 @@ class SiteSpider(scrapy.Spider):
     @classmethod
     def from_crawler(cls, crawler):
         if crawler.settings["ADDONS"]:
-            note_join()
+            record_join()
         return super().from_crawler(crawler)
 
     async def start(self):
@@ -59,7 +59,7 @@ class SiteSpider(scrapy.Spider):
         yield from response.follow_all(css="a")
 
 
-def note_join():
+def record_join():
     from bigcrawl.scheduler.node.node import Node
 
     start = Node.start

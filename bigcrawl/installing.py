@@ -46,7 +46,7 @@ from bigcrawl.project_settings import (
     speak_of_unused,
     with_slots,
 )
-from bigcrawl.scheduler.adapter.arguments import note_arguments
+from bigcrawl.scheduler.adapter.arguments import record_arguments
 from bigcrawl.scheduler.adapter.early_server import plan_server
 from bigcrawl.scheduler.adapter.registry import mark_failed
 from bigcrawl.scheduler.adapter.values.taught_types import taught_types
@@ -172,7 +172,7 @@ def _check_metrics_package(metrics: MetricsConfig) -> None:
 
 
 def _install_frontier(settings: BaseSettings, crawler: Crawler, config: Config) -> None:
-    note_arguments(crawler)
+    record_arguments(crawler)
     settings.set("SCHEDULER", Scheduler, "addon")
     if settings["SCHEDULER"] is Scheduler and not (config.crawl.redis_url or config.crawl.is_fresh):
         plan_server(crawler, config.crawl)

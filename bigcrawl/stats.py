@@ -458,14 +458,14 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "counter",
         "URLs",
         "URLs sent to Redis again when a partition was opened, because Redis had lost or never received them.",
-        "note_rewind.lua",
+        "record_rewind.lua",
     ),
     Stat(
         "lost",
         "counter",
         "URLs",
         "URLs lost because Redis lost more than BIGCRAWL_REDIS_LOSS_SECONDS. A new link to one queues it again.",
-        "note_rewind.lua",
+        "record_rewind.lua",
     ),
     Stat(
         "begun_anew",

@@ -118,7 +118,7 @@ def measure(
                 held.add(url)
             marks = [time.process_time_ns()]
             for url, body in zip(urls, fetched, strict=True):
-                observers.note_page(url, body, is_text=True)
+                observers.record_page(url, body, is_text=True)
             marks.append(time.process_time_ns())
             for url in urls:
                 held.end(url, Ended(url.seq, 0), 0)

@@ -52,7 +52,7 @@ class Sampler:
     def start(self) -> None:
         """Begin; call it in the main thread."""
         signal.signal(signal.SIGPROF, self._sample)
-        gc.callbacks.append(self._note_gc)
+        gc.callbacks.append(self._record_gc)
         self.main_ns, self.process_ns = -time.thread_time_ns(), -time.process_time_ns()
         self._since_ns = time.thread_time_ns()
         for thread in sys._current_frames():
@@ -63,7 +63,7 @@ class Sampler:
         """End; call it in the main thread."""
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, signal.SIG_IGN)
-        gc.callbacks.remove(self._note_gc)
+        gc.callbacks.remove(self._record_gc)
         self.main_ns += time.thread_time_ns()
         self.process_ns += time.process_time_ns()
 
@@ -104,7 +104,7 @@ class Sampler:
         self._clocks[thread] = (clock, now_ns)
         return now_ns - before_ns
 
-    def _note_gc(self, phase: str, info: dict[str, Any]) -> None:
+    def _record_gc(self, phase: str, info: dict[str, Any]) -> None:
         """Keep the collector's time apart: it would fall to whoever happened to allocate."""
         now_ns = time.thread_time_ns()
         if phase == "start":

@@ -32,7 +32,7 @@ class StatsFile:
         self._crawler = crawler
         self._made_s = time.monotonic()
         self._first_fetch_s: float | None = None
-        crawler.signals.connect(self._note_fetch, signals.request_reached_downloader)
+        crawler.signals.connect(self._record_fetch, signals.request_reached_downloader)
         # Not when the spider has closed: what counts in batches adds its last one then.
         crawler.signals.connect(self._write, signals.engine_stopped)
 
@@ -40,9 +40,9 @@ class StatsFile:
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
 
-    def _note_fetch(self) -> None:
+    def _record_fetch(self) -> None:
         self._first_fetch_s = time.monotonic() - self._made_s
-        self._crawler.signals.disconnect(self._note_fetch, signals.request_reached_downloader)
+        self._crawler.signals.disconnect(self._record_fetch, signals.request_reached_downloader)
 
     def _write(self) -> None:
         assert self._crawler.stats is not None

@@ -54,7 +54,7 @@ async def fill(settings: dict[str, Any], url: str, hosts: int) -> None:
         tallies = tallies_of(node)
         for number in range(2 * PLDS_MAX):
             for _ in range(1 + number % 7):
-                tallies.note_page(f"www.example{number}.com", f"example{number}.com", "192.0.2.1", 20_000)
+                tallies.record_page(f"www.example{number}.com", f"example{number}.com", "192.0.2.1", 20_000)
         await _write_history(client, settings["BIGCRAWL_CRAWL"])
     finally:
         await node.departure.close()

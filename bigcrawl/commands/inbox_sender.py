@@ -61,8 +61,8 @@ class InboxSender:
         """Send one field (see `records.inbox_entry`) to a partition, after all URLs added for it so far."""
         await self._flush(partition)
         entry = await self._crawl.client.command("XADD", self._crawl.keys(partition).inbox, "*", wire, data)
-        await self._crawl.note_arrivals([partition])
-        await self._note_sent(partition, entry.decode(), len(data))
+        await self._crawl.record_arrivals([partition])
+        await self._record_sent(partition, entry.decode(), len(data))
 
     async def flush(self) -> None:
         for partition in list(self._batches):
@@ -76,11 +76,11 @@ class InboxSender:
         number = batch.number + 1
         call = scripts.append_batch(self._crawl.keys(partition), self._node, 1, number, data, len(batch.urls))
         [entry] = await self._crawl.client.run([call])
-        await self._crawl.note_arrivals([partition])
+        await self._crawl.record_arrivals([partition])
         self._batches[partition] = _Batch(number=number)
-        await self._note_sent(partition, entry or "", len(data))
+        await self._record_sent(partition, entry or "", len(data))
 
-    async def _note_sent(self, partition: int, entry: str, size: int) -> None:
+    async def _record_sent(self, partition: int, entry: str, size: int) -> None:
         if entry:
             self._sent[partition] = entry
         self._unread_bytes += size

@@ -53,20 +53,20 @@ def find_exact(contents: Bucket, copies: Bucket, keys: KeyArray, pages: KeyArray
     there = originals != NO_PAGE
     if not there.any():
         return NO_COPIES
-    return note_copies(copies, pages[there], keys[there], originals[there], EXACT, commit)
+    return record_copies(copies, pages[there], keys[there], originals[there], EXACT, commit)
 
 
-def note_near(contents: Bucket, copies: Bucket, rows: npt.NDArray[Any], commit: Commit) -> CopyCounts:
+def record_near(contents: Bucket, copies: Bucket, rows: npt.NDArray[Any], commit: Commit) -> CopyCounts:
     found, first = contents.values(rows["content"])
     pages = np.where(found, first, rows["page"])
     is_other = pages != rows["original"]
     if not is_other.any():
         return NO_COPIES
     rows = rows[is_other]
-    return note_copies(copies, pages[is_other], rows["content"], rows["original"], NEAR, commit)
+    return record_copies(copies, pages[is_other], rows["content"], rows["original"], NEAR, commit)
 
 
-def note_copies(
+def record_copies(
     copies: Bucket, pages: KeyArray, contents: KeyArray, originals: KeyArray, kind: int, commit: Commit
 ) -> CopyCounts:
     """Record the first verdict of each page and content; pages are in order of arrival."""
@@ -86,12 +86,12 @@ def note_copies(
     return CopyCounts(len(rows), -int(is_near.sum()))
 
 
-def note_all(copies: Bucket, rows: npt.NDArray[Any], commit: Commit) -> CopyCounts:
+def record_all(copies: Bucket, rows: npt.NDArray[Any], commit: Commit) -> CopyCounts:
     counts = NO_COPIES
     for kind in (EXACT, NEAR):
         of_kind = rows[rows["kind"] == kind]
         if len(of_kind):
-            counts += note_copies(copies, of_kind["page"], of_kind["content"], of_kind["original"], kind, commit)
+            counts += record_copies(copies, of_kind["page"], of_kind["content"], of_kind["original"], kind, commit)
     return counts
 
 

@@ -110,7 +110,7 @@ class Worker:
             self._tell(self._note, job, job.run())
         if self._at_end is not None:
             self._at_end()
-        self._tell(self._note_end)
+        self._tell(self._record_end)
 
     def _tell(self, call: Callable[..., None], *values: object) -> None:
         assert self._loop is not None
@@ -122,6 +122,6 @@ class Worker:
         if not job.result.done():
             job.result.set_result(answer)
 
-    def _note_end(self) -> None:
+    def _record_end(self) -> None:
         if self._ended is not None and not self._ended.done():
             self._ended.set_result(None)

@@ -28,7 +28,7 @@ from bigcrawl.downloads.signalling import Signalling
 from bigcrawl.downloads.unread import unread_of
 from bigcrawl.scheduler.adapter.early_server import begin_server, end_server
 from bigcrawl.scheduler.adapter.fetch_errors import FetchAbortedError
-from bigcrawl.scheduler.adapter.registry import frontier_of, note_proxy
+from bigcrawl.scheduler.adapter.registry import frontier_of, record_proxy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,17 +84,17 @@ class Downloader(ScrapyDownloader):
         refusal = frontier.started.refusal_of(request)
         try:
             if isinstance(refusal, IgnoreRequest):
-                frontier.started.note_failure(request, refusal, 0)
+                frontier.started.record_failure(request, refusal, 0)
                 result = await self._chain.raised(refusal, request)
             else:
                 result = await self._chain.run(self._transfer, request)
         except IgnoreRequest:
             # Scrapy refuses a redirect beyond the limit without counting it.
             if request.meta.get("redirect_times", 0) >= self._redirects_max and frontier.started.was_answered(request):
-                self._unread.note_unread(request, "redirects")
+                self._unread.record_unread(request, "redirects")
             raise
         if isinstance(result, Response):
-            frontier.started.note_received(request, result)
+            frontier.started.record_received(request, result)
         return result
 
     async def _transfer(self, request: Request) -> Response:
@@ -121,7 +121,7 @@ class LimitedHandlers:
 
     async def download_request_async(self, request: Request) -> Response:
         if "proxy" in request.meta:
-            _note_proxy(request.meta["proxy"])
+            _record_proxy(request.meta["proxy"])
         frontier = frontier_of(self._crawler)
         if frontier is None:
             return await self._handlers.download_request_async(request)  # type: ignore[no-any-return]
@@ -146,9 +146,9 @@ class LimitedHandlers:
         except BaseException as error:
             if not frontier.started.refusal_of(request):
                 self._own_errors.note(error, request)
-            frontier.started.note_failure(request, error, round((monotonic() - started) * 1000))
+            frontier.started.record_failure(request, error, round((monotonic() - started) * 1000))
             raise
-        frontier.started.note_response(request, response, round((monotonic() - started) * 1000))
+        frontier.started.record_response(request, response, round((monotonic() - started) * 1000))
         return response
 
     async def _limited(self, frontier: Frontier, request: Request, task: asyncio.Task[Any]) -> Response:
@@ -194,7 +194,7 @@ def _abort_error(_request: Request) -> Exception:
     return FetchAbortedError("the node stops, or has no lease")
 
 
-def _note_proxy(url: str | None) -> None:
+def _record_proxy(url: str | None) -> None:
     host = urlsplit(url if "://" in (url or "") else f"//{url}").hostname if url else None
     if host:
-        note_proxy(host)
+        record_proxy(host)

@@ -107,7 +107,9 @@ class HttpDownloadHandler:
         self._is_nameless = not config.politeness.contact
         self._unread = unread_of(crawler)
         self._connection_limits = ConnectionLimits(
-            self._limits.connection_requests_max, self._limits.connection_age_s, partial(self._unread.note_unread, None)
+            self._limits.connection_requests_max,
+            self._limits.connection_age_s,
+            partial(self._unread.record_unread, None),
         )
         self._is_direct = not settings.get("DOWNLOAD_BIND_ADDRESS")
         self._has_default_tls = all(settings.get(name) == Settings().get(name) for name in _TLS_SETTINGS)
@@ -183,7 +185,7 @@ class HttpDownloadHandler:
             if is_whole(response.headers.getlist(b"Content-Encoding"), response.body):
                 response.flags.remove("dataloss")
             else:
-                self._unread.note_unread(request, "dataloss")
+                self._unread.record_unread(request, "dataloss")
         return response
 
     async def _through_proxy(self, request: Request, lines: list[bytes], proxy: Proxy) -> Response:
@@ -213,7 +215,7 @@ class HttpDownloadHandler:
             return await self._ask_odd(builder, await address_of(proxy.host), lines, proxy)
         finally:
             if builder.limit:
-                self._unread.note_unread(request, builder.limit)
+                self._unread.record_unread(request, builder.limit)
 
     def _header_lines(self, request: Request) -> list[bytes] | None:
         """Return the request's header lines in order; None if a value contains a line break."""
@@ -239,7 +241,7 @@ class HttpDownloadHandler:
             return await self._transfer(builder, address, lines)
         finally:
             if builder.limit:
-                self._unread.note_unread(request, builder.limit)
+                self._unread.record_unread(request, builder.limit)
 
     def _new_builder(self, request: Request) -> ResponseBuilder:
         meta = request.meta
@@ -314,7 +316,7 @@ class HttpDownloadHandler:
             raise DownloadFailedError(f"{request.url}: the connection ended before an answer")
         response = builder.response(peer, certificate)
         if frontier is not None and ended_us:
-            frontier.started.note_transfer(response, ended_us, is_kept=socket >= 0)
+            frontier.started.record_transfer(response, ended_us, is_kept=socket >= 0)
         return response
 
     def _judge(self, error: pycurl.error, system_error: int, builder: ResponseBuilder, is_new: bool) -> None:

@@ -64,10 +64,10 @@ class Watch(Protocol):
     def may_send(self, request: Request) -> bool:
         pass
 
-    def note_connected(self, request: Request, took_ms: int) -> None:
+    def record_connected(self, request: Request, took_ms: int) -> None:
         """Record that a new connection for a request has opened, after `took_ms`."""
 
-    def note_head(self, request: Request) -> None:
+    def record_response_head(self, request: Request) -> None:
         """Record that the head of the answer has come."""
 
 
@@ -125,7 +125,7 @@ class ResponseBuilder:
         if self.is_stale:
             return _DO_NOT_SEND
         if is_stale is None and self._watch is not None:
-            self._watch.note_connected(self.request, round(1000 * (monotonic() - self._started)))
+            self._watch.record_connected(self.request, round(1000 * (monotonic() - self._started)))
         self.is_late = self._watch is not None and not self._watch.may_send(self.request)
         self.is_lost = self._sent and not self._may_repeat
         self._sent = True
@@ -259,7 +259,7 @@ class ResponseBuilder:
             self.is_head_whole = True
             self.request.meta["download_latency"] = monotonic() - self._started
             if self._watch is not None:
-                self._watch.note_head(self.request)
+                self._watch.record_response_head(self.request)
             return self._look_at_head()
         return None
 

@@ -30,7 +30,7 @@ class Unread:
     def __repr__(self) -> str:
         return f"<Unread {self._counts}>"
 
-    def note_unread(self, request: Request | None, reason: str) -> None:
+    def record_unread(self, request: Request | None, reason: str) -> None:
         """Record that an answer is not read, or only in part, for a `reason` in the stat `bigcrawl/limits`."""
         self._stats_buffer.inc_value(f"bigcrawl/limits/{reason}")
         if request is None:
@@ -41,7 +41,7 @@ class Unread:
             logger.info(message, {"url": request.url, "reason": reason})
         frontier = frontier_of(self._crawler)
         if frontier is not None:
-            frontier.started.note_unread_page(request, reason)
+            frontier.started.record_unread_page(request, reason)
 
     def _sum_up(self) -> None:
         if self._counts:

@@ -90,7 +90,7 @@ class FeedExporter(ScrapyFeedExporter):
             self._export(item, spider)
         except OSError as error:
             self._waiting.append((item, spider))
-            self._note_stuck(error, self.slots)
+            self._record_stuck(error, self.slots)
 
     def _export(self, item: Any, spider: Spider) -> None:
         before = self.slots
@@ -116,7 +116,7 @@ class FeedExporter(ScrapyFeedExporter):
                 if slot.file is not None:
                     slot.file.flush()
         except OSError as error:
-            self._note_stuck(error, self.slots)
+            self._record_stuck(error, self.slots)
             return False
         self._has_unflushed = False
         if self._is_stuck:
@@ -133,7 +133,7 @@ class FeedExporter(ScrapyFeedExporter):
             )
         await super().close_spider(spider)
 
-    def _note_stuck(self, error: OSError, slots: Sequence[FeedSlot]) -> None:
+    def _record_stuck(self, error: OSError, slots: Sequence[FeedSlot]) -> None:
         if self._is_stuck:
             return
         self._is_stuck = True

@@ -44,7 +44,7 @@ class LogLines:
             self._handler.addFilter(self._repeats)
         frontier = frontier_of(self._crawler)
         if frontier is not None and frontier.node is not None:
-            json_lines.note_crawl(frontier.config.crawl.name, spider.name, frontier.node.node_id)
+            json_lines.record_crawl(frontier.config.crawl.name, spider.name, frontier.node.node_id)
 
     def engine_stopped(self) -> None:
         self._repeats.flush()

@@ -319,15 +319,15 @@ class ListReader:
         self._named_left -= 1
         self._tags_left -= 1
         prefix, _, name = plain[1].rpartition(b":")
-        self._note_first(space := self._spaces.get(prefix, prefix + b":"), name)
+        self._record_first(space := self._spaces.get(prefix, prefix + b":"), name)
         self._keep(Value(space, name, self._resolved(plain[3]), plain[2], bases=self._bases_now()))
 
     def _begin_value(self, space: bytes, name: bytes, written: bytes, depth: int) -> None:
-        self._note_first(space, name)
+        self._record_first(space, name)
         self._value = (space, name, written, self._bases_now())
         self._value_depth, self._pieces, self._room = depth, [], VALUE_BYTES_MAX
 
-    def _note_first(self, space: bytes, name: bytes) -> None:
+    def _record_first(self, space: bytes, name: bytes) -> None:
         """Begin another entry if a value is `first` and the current entry already has one."""
         if name != self._shape.first:
             return

@@ -35,7 +35,7 @@ class JsonLines(logging.Formatter):
     def __repr__(self) -> str:
         return f"<JsonLines {self._crawl}>"
 
-    def note_crawl(self, crawl: str, spider: str, node: str) -> None:
+    def record_crawl(self, crawl: str, spider: str, node: str) -> None:
         now = {"crawl": crawl, "spider": spider, "node": node}
         self._several = self._several or (bool(self._crawl) and self._crawl != now)
         self._crawl = now
@@ -103,8 +103,8 @@ def installed() -> logging.Handler | None:
     return _HANDLERS.handler
 
 
-def note_crawl(crawl: str, spider: str, node: str) -> None:
-    _HANDLERS.lines.note_crawl(crawl, spider, node)
+def record_crawl(crawl: str, spider: str, node: str) -> None:
+    _HANDLERS.lines.record_crawl(crawl, spider, node)
 
 
 def set_level(level: str | int) -> None:

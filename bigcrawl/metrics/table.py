@@ -335,7 +335,7 @@ TABLE: tuple[Metric | str, ...] = (
         "bigcrawl_owned_lost_urls",
         "gauge",
         "URLs lost because Redis forgot more than BIGCRAWL_REDIS_LOSS_SECONDS.",
-        "redisdb/lua/inbox/note_rewind.lua",
+        "redisdb/lua/inbox/record_rewind.lua",
         lambda source: source.sums.counts["lost"],
     ),
     Metric(

@@ -75,15 +75,15 @@ class CompressionMiddleware(HttpCompressionMiddleware):
             unpacked: Request | Response = super().process_response(request, response)
         except IgnoreRequest as error:
             if not isinstance(error, BodyRefusedError):
-                self._unread.note_unread(request, "decompressed-size")
+                self._unread.record_unread(request, "decompressed-size")
             else:
-                self._unread.note_unread(request, error.limit)
+                self._unread.record_unread(request, error.limit)
             frontier = frontier_of(self._crawler)
             if frontier is not None:
-                frontier.started.note_too_large(request)
+                frontier.started.record_too_large(request)
             raise
         except Exception as error:
-            self._unread.note_unread(request, "packing")
+            self._unread.record_unread(request, "packing")
             error.add_note(UNPACKING)
             raise
         frontier = frontier_of(self._crawler)
@@ -91,12 +91,12 @@ class CompressionMiddleware(HttpCompressionMiddleware):
             return unpacked
         is_packed = b"Content-Encoding" in unpacked.headers and is_binary(unpacked.body)
         if self._is_cut or is_packed:
-            self._unread.note_unread(request, "packing")
+            self._unread.record_unread(request, "packing")
         if not isinstance(unpacked, HtmlResponse):
             kind = response_class(unpacked.headers, unpacked.url, unpacked.body)
             unpacked = unpacked if isinstance(unpacked, kind) else unpacked.replace(cls=kind, encoding=None)
         if frontier is not None:
-            frontier.started.note_unpacked(request, unpacked, len(response.body))
+            frontier.started.record_unpacked(request, unpacked, len(response.body))
         return unpacked
 
     def _handle_encoding(self, body: bytes, content_encoding: list[bytes], max_size: int) -> tuple[bytes, list[bytes]]:

@@ -92,7 +92,7 @@ class LinksMiddleware:
                     await self._offer(frontier, output, None, starts=True)
                 elif isinstance(output, Request):
                     if not self._checks.drops_request(output, starts=True):
-                        frontier.intake.note_start_request(output)
+                        frontier.intake.record_start_request(output)
                         yield output
                 else:
                     yield output
@@ -107,8 +107,8 @@ class LinksMiddleware:
     def process_spider_input(self, response: Response) -> None:
         frontier = frontier_of(self._crawler)
         if frontier is not None:
-            frontier.started.note_running(response.request)
-            frontier.started.note_page(response)
+            frontier.started.record_running(response.request)
+            frontier.started.record_page(response)
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         frontier = frontier_of(self._crawler)
@@ -117,7 +117,7 @@ class LinksMiddleware:
                 yield output
             return
         directives = PageDirectives(self._agent, response)
-        frontier.started.note_running(response.request)
+        frontier.started.record_running(response.request)
         noted_by = frontier.intake.links_of(response.request)
         has_items = False
         is_copy = self._drops_copy_links and self._is_copy(response)
@@ -132,19 +132,19 @@ class LinksMiddleware:
                 self._count("nofollow")
             elif isinstance(output, Request):
                 if not self._checks.drops_request(output, response.url):
-                    frontier.intake.note_found(output, response.url, noted_by)
+                    frontier.intake.record_found(output, response.url, noted_by)
                     yield output
             else:
                 has_items = True
                 yield output
-            frontier.started.note_running(response.request)
+            frontier.started.record_running(response.request)
         _end(noted_by)
         if not has_items:
-            frontier.started.note_parsed(response.request)
+            frontier.started.record_parsed(response.request)
         if directives.is_noteworthy and response.request is not None:
             notes = notes_of(self._crawler)
             if notes is not None:
-                notes.note_page(response.request, directives.fields())
+                notes.record_page(response.request, directives.fields())
 
     def _is_copy(self, response: Response) -> bool:
         """Return whether the page has the same body as another page of its pay-level domain.
@@ -209,7 +209,7 @@ class LinksMiddleware:
         if self._depth_max and depth > self._depth_max:
             self._stats_buffer.inc_value("bigcrawl/dropped/depth", len(links.urls))
             if links.urls and response is not None and response.request is not None:
-                frontier.started.note_unread_page(response.request, "depth")
+                frontier.started.record_unread_page(response.request, "depth")
             return
         self._stats_buffer.inc_value("bigcrawl/links/found", len(links.urls))
         page = "" if response is None else response.url
@@ -227,20 +227,20 @@ class LinksMiddleware:
                 continue
             self._stats_buffer.inc_value("bigcrawl/links/sent", offered)
         if links.modified:
-            frontier.intake.note_modified(links.modified, found_at or page)
+            frontier.intake.record_modified(links.modified, found_at or page)
 
     def _count_left_out(self, left_out: LeftOut, response: Response | None) -> None:
         if left_out.too_long:
             self._stats_buffer.inc_value("bigcrawl/dropped/url-too-long", left_out.too_long)
-        request, note_unread = getattr(response, "request", None), self._unread.note_unread
+        request, record_unread = getattr(response, "request", None), self._unread.record_unread
         if left_out.is_cut:
-            note_unread(request, "page-bytes")
+            record_unread(request, "page-bytes")
         if left_out.has_more_links:
-            note_unread(request, "page-links")
+            record_unread(request, "page-links")
         if left_out.has_longer_links:
-            note_unread(request, "page-link-bytes")
+            record_unread(request, "page-link-bytes")
         if left_out.limit:
-            note_unread(request, left_out.limit)
+            record_unread(request, left_out.limit)
 
     def _count(self, reason: str) -> None:
         self._stats_buffer.inc_value(f"bigcrawl/dropped/{reason}")

@@ -69,7 +69,7 @@ class PageFilter:
         else:
             rule = ""
         if rule:
-            frontier.started.note_filtered(request, rule)
+            frontier.started.record_filtered(request, rule)
             self.count_filtered_page(rule)
             raise PageFilteredError(response.url, rule)
 

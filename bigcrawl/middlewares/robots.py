@@ -188,7 +188,7 @@ class RobotsBesideFrontier(RobotsMiddleware):
 
     def _count_forbidden(self) -> None:
         if (frontier := frontier_of(self._crawler)) is not None:
-            frontier.intake.note_forbidden()
+            frontier.intake.record_forbidden()
 
 
 def _warn_of_scrapys_own(crawler: Crawler) -> None:

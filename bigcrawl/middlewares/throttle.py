@@ -122,7 +122,7 @@ class ThrottleMiddleware:
         host = self._host_to_judge(request)
         if host is not None:
             if response.status in OVERLOADED:
-                self._note_failure(host, self._asked_ms(response))
+                self._record_failure(host, self._asked_ms(response))
             else:
                 self._rests.answer(host)
         return response
@@ -130,7 +130,7 @@ class ThrottleMiddleware:
     def process_exception(self, request: Request, exception: Exception) -> None:
         host = self._host_to_judge(request)
         if host is not None and is_failure(error_outcome(exception)):
-            self._note_failure(host, 0)
+            self._record_failure(host, 0)
 
     def request_left_downloader(self, request: Request) -> None:
         """End the host's turn: the fetch is over, whatever other middlewares do with it."""
@@ -235,7 +235,7 @@ class ThrottleMiddleware:
         value, date = ((response.headers.get(name) or b"").decode("latin-1") for name in names)
         return retry_after_ms(value, date, self._clock.now_ms(), self._retry_after_max_ms)
 
-    def _note_failure(self, host: str, asked_ms: int) -> None:
+    def _record_failure(self, host: str, asked_ms: int) -> None:
         rest_ms = self._rests.fail(host, self._clock.monotonic_ms(), random.random(), asked_ms)
         self._stats_buffer.inc_value("bigcrawl/alone/back_off")
         logger.debug("%(host)s rests for %(rest).0f s", {"host": host, "rest": rest_ms / 1000})

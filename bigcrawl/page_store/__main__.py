@@ -34,10 +34,10 @@ def main() -> int:
     silence = f"nothing has moved for {given.stall:g} s: {given.url}, or the disk, does not answer"
     watchdog = Watchdog(given.stall, lambda: fail(silence))
     try:
-        store = WholeFiles(given.url, "BIGCRAWL_WARC_STORE_URL", watchdog.note_progress)
+        store = WholeFiles(given.url, "BIGCRAWL_WARC_STORE_URL", watchdog.record_progress)
         uploads = Uploads(store, _suffixes(given.known), _suffixes(given.required), given.refusals)
         for done in uploads.of_directory(given.directory, given.wait, given.after):
-            watchdog.note_progress()
+            watchdog.record_progress()
             _tell({**done._asdict(), "path": str(done.path)})
     except (ConfigError, TransientStoreError, OSError) as error:
         fail(error)

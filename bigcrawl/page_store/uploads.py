@@ -77,7 +77,7 @@ class Uploads:
             if not has_done:
                 if time.monotonic() >= until_s:
                     break
-                self._store.note_progress()
+                self._store.record_progress()
                 time.sleep(POLL_S)
         if refused:
             self.refused = [path.name for path in refused]
@@ -135,7 +135,7 @@ class Uploads:
         mark = f"{MARK}-{directory_mark.require()}"
         if not directory_mark.has_store(self._store.url):
             self._store.put_mark(mark)
-            directory_mark.note_store(self._store.url)
+            directory_mark.record_store(self._store.url)
         self._store.require(mark)
 
     def _is_indexed(self, path: Path) -> bool:
@@ -149,16 +149,16 @@ class Uploads:
                 return
             store.remove(path.name)
         except TransientStoreError:
-            _read_through(path, store.note_progress)  # raises if this disk fails
+            _read_through(path, store.record_progress)  # raises if this disk fails
             raise
-        _read_through(path, store.note_progress)
+        _read_through(path, store.record_progress)
         raise TransientStoreError(f"the store {store.url} does not have the bytes of {path.name} that were sent")
 
 
-def _read_through(path: Path, note_progress: Callable[[], object]) -> None:
+def _read_through(path: Path, record_progress: Callable[[], object]) -> None:
     with path.open("rb") as file:
         while file.read(PART_BYTES):
-            note_progress()
+            record_progress()
 
 
 def waiting_files(directory: Path) -> list[Path]:

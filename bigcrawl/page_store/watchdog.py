@@ -22,7 +22,7 @@ class Watchdog:
         self._moved_s = time.monotonic()
         threading.Thread(target=self._watch, name="bigcrawl-watchdog", daemon=True).start()
 
-    def note_progress(self) -> None:
+    def record_progress(self) -> None:
         self._moved_s = time.monotonic()
 
     def _watch(self) -> None:

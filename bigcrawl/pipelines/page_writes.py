@@ -116,9 +116,9 @@ class PageWrites:
                 return
             except Exception:
                 # Not the disk's fault, so a retry would fail too: it must not hold up the others.
-                self._note_written()
+                self._record_written()
                 raise
-            self._note_written()
+            self._record_written()
             self._stats_buffer.inc_value("bigcrawl/warc/records", written.records)
             self._stats_buffer.inc_value("bigcrawl/warc/bytes", written.size)
             if written.origin is not None:
@@ -126,9 +126,9 @@ class PageWrites:
             self._last = written
         self._go_on()
 
-    def _note_written(self) -> None:
+    def _record_written(self) -> None:
         item = self._unwritten.popleft()
-        self._disk.note_written()
+        self._disk.record_written()
         if self._disk.interval_s is not None:
             self._unsafe.append(item)
             self._forget_safe()

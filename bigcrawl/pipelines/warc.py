@@ -106,8 +106,8 @@ class WarcPipeline:
         self._files = files or OsFiles(config.crawl.warc_mode)
         self._pause = EnginePause(crawler)
         self._shipping = PageShipping(crawler, directory, config.crawl, self._pause)
-        self._indexer = PageIndexer(config.crawl.warc_indexes, config.crawl.warc_mode, self._note_indexed)
-        self._writer = _writer(config, directory, self._clock, self._files, disk, self._note_sealed)
+        self._indexer = PageIndexer(config.crawl.warc_indexes, config.crawl.warc_mode, self._record_indexed)
+        self._writer = _writer(config, directory, self._clock, self._files, disk, self._record_sealed)
         self._stats_buffer = StatsBuffer(crawler)
         self.writes = PageWrites(directory, self._writer, disk, self._pause, self._stats_buffer, retry_seconds)
         self._record_ids: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()
@@ -189,12 +189,12 @@ class WarcPipeline:
             written = self.writes.write(exchange)
             self._count_indexed()
             if written is not None:
-                self._note_written(request, response, written)
+                self._record_written(request, response, written)
         except Exception:
             self._stats_buffer.inc_value("bigcrawl/warc/write_errors")
             logger.exception("%(url)s is not stored", {"url": request.url})
 
-    def note_page(self, request: Request, fields: Mapping[str, str]) -> None:
+    def record_page(self, request: Request, fields: Mapping[str, str]) -> None:
         """Write a note on the page that answered a request. Raises nothing.
 
         A page that was not stored, such as one from Scrapy's HTTP cache, is skipped.
@@ -212,13 +212,13 @@ class WarcPipeline:
         """Return the URL of a page with the same status and body as the request's answer; empty if unknown."""
         return self._originals.get(request, "")
 
-    def _note_written(self, request: Request, response: Response, written: Written) -> None:
+    def _record_written(self, request: Request, response: Response, written: Written) -> None:
         origin, frontier = written.origin, frontier_of(self._crawler)
         # The spider did not see a body that came with an error before.
         if origin is not None and origin.status == response.status:
             self._originals[request] = origin.url
         if frontier is not None:
-            frontier.started.note_payload(request, response.body, written.payload)
+            frontier.started.record_payload(request, response.body, written.payload)
 
     def _download_ms(self, request: Request) -> int:
         """Return the time to the last byte, as the frontier measures it, or to the first, as Scrapy's handlers do."""
@@ -269,11 +269,11 @@ class WarcPipeline:
             logger.warning("files without an index are not looked for: %(error)s", {"error": error})
         self._shipping.look()
 
-    def _note_sealed(self, path: Path) -> None:
+    def _record_sealed(self, path: Path) -> None:
         self._indexer.add(path)
         self._shipping.look()
 
-    def _note_indexed(self, indexed: Indexed) -> None:
+    def _record_indexed(self, indexed: Indexed) -> None:
         """Count an index. Called in the indexer's thread, which must not change stats."""
         self._indexed += 1
         self._shipping.look()
@@ -340,7 +340,7 @@ def _writer(
     clock: Clock,
     files: Files,
     disk: GroupCommit,
-    note_sealed: Callable[[Path], object],
+    record_sealed: Callable[[Path], object],
 ) -> WarcWriter:
     crawl, node = config.crawl.name, config.crawl.node
     info = {
@@ -354,7 +354,7 @@ def _writer(
     origins = Origins(ORIGINS_MAX if config.crawl.warc_copies == "by-reference" else 0)
     record = config.crawl.crawl_dir / "nodes" / f"{config.crawl.machine}.warc-marks"
     mark = DirectoryMark(directory, config.crawl.warc_mode, record)
-    sealing = Sealing(run=disk.submit, note=note_sealed)
+    sealing = Sealing(run=disk.submit, note=record_sealed)
     writer = WarcWriter(mark, crawl, node, clock=clock, files=files, sealing=sealing, origins=origins)
     for name, value in info.items():
         writer.describe(name, value)

@@ -137,15 +137,15 @@ class FetchLimit:
         if now_ms - took_ms >= self._changed_ms:
             self._took_ms[host] = took_ms
 
-    def note_connected(self, server: str, took_ms: int, now_ms: int) -> None:
+    def record_connected(self, server: str, took_ms: int, now_ms: int) -> None:
         self._connected[server] = now_ms, min(took_ms, CONNECT_MS_MAX)
         self._signs_ms.append(now_ms)
 
-    def note_life(self, now_ms: int) -> None:
+    def record_lifetime(self, now_ms: int) -> None:
         """Record that an answer has come, be it only a robots.txt."""
         self._signs_ms.append(now_ms)
 
-    def note_head(self) -> None:
+    def record_response_head(self) -> None:
         self._heads += 1
 
     def ask_for_connection(self) -> bool:

@@ -79,7 +79,7 @@ class StartPermits:
         self._owed -= paid
         self._starts.extend(first_ms + step_ms * at for at in range(paid, count))
 
-    def note_ended(self, body_bytes: int) -> None:
+    def record_ended(self, body_bytes: int) -> None:
         """Record a body's size, and charge its difference from the mean, which was charged at the start."""
         self._debt_bytes += body_bytes - self.body_bytes
         self.body_bytes = max(1.0, (1 - _WEIGHT) * self.body_bytes + _WEIGHT * body_bytes)

@@ -70,13 +70,13 @@ class RedisClient:
         return self._running_time.known_ms
 
     async def accept_restart(self) -> None:
-        """Accept the restarted server; the caller must then reconcile its partitions and call `note_recovery`."""
-        self._running_time.note_restart()
+        """Accept the restarted server; the caller must then reconcile its partitions and call `record_recovery`."""
+        self._running_time.record_restart()
         await self._servers.accept()
         await self.ping()
 
-    def note_recovery(self) -> None:
-        self._running_time.note_recovery()
+    def record_recovery(self) -> None:
+        self._running_time.record_recovery()
 
     def take_back_acceptance(self) -> None:
         """Undo `accept_restart` after a failed reconciliation."""
@@ -215,7 +215,7 @@ class RedisClient:
                 finally:
                     self.round_trips_s += perf_counter() - since_s
                 if not self._servers.is_cluster or script_texts.key_of(some[0]) is None:
-                    self._running_time.note_answer(asked_ms)  # only if all masters answered
+                    self._running_time.record_answer(asked_ms)  # only if all masters answered
                 if raise_errors and (failed := next((r for r in replies if isinstance(r, errors.RedisError)), None)):
                     raise failed
         return replies

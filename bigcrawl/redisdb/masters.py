@@ -172,12 +172,12 @@ class Masters:
                     raise
                 failure = failure or error
                 continue
-            self._note_slots(reply, seed)
+            self._record_slots(reply, seed)
             return
         assert failure is not None, "there is a seed"
         raise failure
 
-    def _note_slots(self, reply: Sequence[Any], asked: Address) -> None:
+    def _record_slots(self, reply: Sequence[Any], asked: Address) -> None:
         by_slot: dict[int, Address] = {}
         known: list[Address] = []
         for first, last, master, *replicas in reply:

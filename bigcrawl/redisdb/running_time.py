@@ -32,17 +32,17 @@ class RunningTime:
     def __repr__(self) -> str:
         return f"<RunningTime known_ms={self.known_ms}>"
 
-    def note_answer(self, asked_ms: int) -> None:
+    def record_answer(self, asked_ms: int) -> None:
         if asked_ms < self._answered_ms:
             return
         if not self._is_recovering:
             self.known_ms += min(asked_ms - self._asked_ms, GAP_MS_MAX)
         self._asked_ms, self._answered_ms = asked_ms, self._clock.monotonic_ms()
 
-    def note_restart(self) -> None:
+    def record_restart(self) -> None:
         self._is_recovering = True
         self._most_ms = max(self._most_ms, self.known_ms)
         self.known_ms = self._most_ms - FORGETTABLE_MS
 
-    def note_recovery(self) -> None:
+    def record_recovery(self) -> None:
         self._is_recovering = False

@@ -44,7 +44,7 @@ from bigcrawl.scheduler.adapter.spider_intake import SpiderIntake
 from bigcrawl.scheduler.adapter.spider_start import SpiderStart
 from bigcrawl.scheduler.adapter.started_requests import StartedRequests
 from bigcrawl.scheduler.adapter.tries import Apart
-from bigcrawl.scheduler.adapter.values.known_names import note_modules
+from bigcrawl.scheduler.adapter.values.known_names import record_modules
 from bigcrawl.scheduler.adapter.values.vocabulary import values_of
 from bigcrawl.scheduler.node.loops.memory import tame_memory, untrack_async_generators
 from bigcrawl.scheduler.node.watchdog import Watchdog
@@ -108,7 +108,7 @@ class Scheduler(BaseScheduler):
     async def _open(self, spider: Spider) -> None:
         tame_memory()
         outputs = Outputs(storage_of(self._crawler), feeds_of(self._crawler))
-        note_modules()
+        record_modules()
         join_dns(self.config.dns)
         try:
             self.engine.open(outputs, Callbacks(self.config.frontier.callbacks, spider))
@@ -199,8 +199,8 @@ class Scheduler(BaseScheduler):
             while self.engine.may_take() and (held := node.handout.buffer.pop()) is not None:
                 request = self._build(node, held)
                 if request is not None:
-                    self.started.note_start(request, held)
-                    node.handout.fetches.note_started(held)
+                    self.started.record_start(request, held)
+                    node.handout.fetches.record_started(held)
                     return request
         except Exception:
             logger.exception("bigcrawl could not hand out a request")

@@ -33,7 +33,7 @@ class _Connection(HTTPChannel):
 
     def connectionMade(self) -> None:  # noqa: N802 - Twisted's name, here and below
         super().connectionMade()  # type: ignore[no-untyped-call]
-        self.site.note_waiting(self)
+        self.site.record_waiting(self)
         self._begin()
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         spare = min(SPARE_DESCRIPTORS, limit // 4)
@@ -54,12 +54,12 @@ class _Connection(HTTPChannel):
     def allContentReceived(self) -> None:  # noqa: N802
         self._end()
         self._is_busy = True
-        self.site.note_busy(self)
+        self.site.record_busy(self)
         super().allContentReceived()  # type: ignore[no-untyped-call]
 
     def requestDone(self, request: Any) -> None:  # noqa: N802
         self._is_busy = False
-        self.site.note_waiting(self)
+        self.site.record_waiting(self)
         super().requestDone(request)  # type: ignore[no-untyped-call]
         if not self.persistent:  # the client might not read its answer
             self.setTimeout(IDLE_S)  # type: ignore[no-untyped-call]
@@ -69,7 +69,7 @@ class _Connection(HTTPChannel):
 
     def connectionLost(self, reason: Any = None) -> None:  # noqa: N802
         self._end()
-        self.site.note_lost(self)
+        self.site.record_lost(self)
         super().connectionLost(reason)  # type: ignore[no-untyped-call]
 
     def abort(self) -> None:
@@ -104,19 +104,19 @@ class QuietSite(Site):
             if not self._waiting:
                 return None
             oldest = next(iter(self._waiting))
-            self.note_lost(oldest)
+            self.record_lost(oldest)
             oldest.abort()
         return super().buildProtocol(addr)  # type: ignore[no-untyped-call]
 
-    def note_waiting(self, connection: _Connection) -> None:
+    def record_waiting(self, connection: _Connection) -> None:
         self._busy.discard(connection)
         self._waiting[connection] = None
 
-    def note_busy(self, connection: _Connection) -> None:
+    def record_busy(self, connection: _Connection) -> None:
         self._waiting.pop(connection, None)
         self._busy.add(connection)
 
-    def note_lost(self, connection: _Connection) -> None:
+    def record_lost(self, connection: _Connection) -> None:
         self._waiting.pop(connection, None)
         self._busy.discard(connection)
 

@@ -143,7 +143,7 @@ class ListReader:
                 if self._checks.drops_request(request, starts=True):
                     continue
                 request.meta[ENTRY] = f"{batch.name}.{batch.number}.{at}.{number}"
-                self._intake.note_start_request(request)
+                self._intake.record_start_request(request)
                 self._crawler.engine.crawl(request)
         self._offered = self._flow.offered()
 

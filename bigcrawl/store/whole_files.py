@@ -32,12 +32,12 @@ _PUT_OPTIONS: Final[dict[str, dict[str, object]]] = {
 
 
 class WholeFiles:
-    def __init__(self, url: str, setting: str, note_progress: Callable[[], object] | None = None) -> None:
+    def __init__(self, url: str, setting: str, record_progress: Callable[[], object] | None = None) -> None:
         self.url = url
         self._fs, self._root = open_file_system(url, setting)
         self._kind = _kind_of(self._fs, url, setting)
         self._mark = ""
-        self.note_progress = note_progress or _ignore
+        self.record_progress = record_progress or _ignore
 
     def __repr__(self) -> str:
         return f"<WholeFiles {self.url}>"
@@ -70,7 +70,7 @@ class WholeFiles:
             return None
         if int(told["size"]) != size:
             return False
-        agrees = _agrees(self._kind, told, path, self.note_progress)
+        agrees = _agrees(self._kind, told, path, self.record_progress)
         return self._reads_the_same(name, path, size) if agrees is None else agrees
 
     def is_same(self, name: str, path: Path) -> bool:
@@ -86,7 +86,7 @@ class WholeFiles:
             return
         from fsspec.callbacks import Callback
 
-        callback = Callback(hooks={"progress": lambda *_, **__: self.note_progress()})
+        callback = Callback(hooks={"progress": lambda *_, **__: self.record_progress()})
         with self._translated(name):
             self._fs.put_file(str(path), f"{self._root}/{name}", callback=callback, **_PUT_OPTIONS[self._kind])
 
@@ -124,7 +124,7 @@ class WholeFiles:
     def _pieces(self, path: Path) -> Iterator[tuple[int, bytes]]:
         for number, piece in enumerate(_parts(path)):
             yield number * PART_BYTES, piece
-            self.note_progress()
+            self.record_progress()
 
     @contextmanager
     def _translated(self, name: str) -> Iterator[None]:
@@ -147,28 +147,28 @@ def _kind_of(fs: Any, url: str, setting: str) -> str:
     return kind
 
 
-def _agrees(kind: str, told: dict[str, Any], path: Path, note_progress: Callable[[], object]) -> bool | None:
+def _agrees(kind: str, told: dict[str, Any], path: Path, record_progress: Callable[[], object]) -> bool | None:
     if kind == "s3":
         # Encrypted files, and files sent in other parts, have other ETags.
-        return str(told.get("ETag", "")).strip('"') in _etags(path, note_progress) or None
+        return str(told.get("ETag", "")).strip('"') in _etags(path, record_progress) or None
     if kind == "gs" and (digest := told.get("md5Hash")):
-        return bool(digest == base64.b64encode(_md5s(path, note_progress)[0]).decode())
+        return bool(digest == base64.b64encode(_md5s(path, record_progress)[0]).decode())
     return None
 
 
-def _etags(path: Path, note_progress: Callable[[], object]) -> tuple[str, ...]:
-    whole, parts = _md5s(path, note_progress)
+def _etags(path: Path, record_progress: Callable[[], object]) -> tuple[str, ...]:
+    whole, parts = _md5s(path, record_progress)
     together = hashlib.md5(b"".join(parts), usedforsecurity=False).hexdigest()
     return (whole.hex(), f"{together}-{len(parts)}")
 
 
-def _md5s(path: Path, note_progress: Callable[[], object]) -> tuple[bytes, list[bytes]]:
+def _md5s(path: Path, record_progress: Callable[[], object]) -> tuple[bytes, list[bytes]]:
     whole = hashlib.md5(usedforsecurity=False)
     parts = []
     for piece in _parts(path):
         whole.update(piece)
         parts.append(hashlib.md5(piece, usedforsecurity=False).digest())
-        note_progress()
+        record_progress()
     return whole.digest(), parts
 
 

@@ -24,7 +24,7 @@ class StoredCopies:
         if page.original_url:
             self._originals[request] = page.original_url
 
-    def note_page(self, request: Request, fields: Mapping[str, str]) -> None:
+    def record_page(self, request: Request, fields: Mapping[str, str]) -> None:
         """Do nothing: the crawl's notes are in its files."""
 
     def original_of(self, request: Request) -> str:

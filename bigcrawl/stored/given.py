@@ -33,7 +33,7 @@ class GivenRequests(StartedRequests):
     def requests(self) -> list[Request]:
         return list(self._given)
 
-    def note_given(self, request: Request) -> None:
+    def record_handed_out(self, request: Request) -> None:
         self._given[request] = None
 
     def forget_ended(self) -> None:

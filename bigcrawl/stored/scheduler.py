@@ -237,7 +237,7 @@ class StoredScheduler(BaseScheduler):
                 continue
             request = self._request_of(wanted)
             if request is not None:
-                self._engines.note_given(request)
+                self._engines.record_handed_out(request)
                 self._given += 1
                 self._stats_buffer.inc_value("bigcrawl/source/pages")
                 return request

@@ -85,7 +85,7 @@ class WantedPages:
         for rank, state in zip(ranks, states, strict=True):
             if state and state != self._default:
                 if rank in self._young:
-                    self._note_other(rank, state, template)
+                    self._record_other(rank, state, template)
             elif rank not in self._asked_now:
                 self._ask(rank, state, template)
                 asked += 1
@@ -110,7 +110,7 @@ class WantedPages:
         template = self._templates.take(int(self._states[first]) - 1)
         self._states[first] = _GIVEN
         self._waiting -= 1
-        self._note_given(first)
+        self._record_handed_out(first)
         return Wanted(first, template, tuple(self._others.pop(first, ())))
 
     def _ask(self, rank: int, state: int, template: bytes) -> None:
@@ -125,14 +125,14 @@ class WantedPages:
         self._young.add(rank)
         self._ages.append((self._given, rank))
 
-    def _note_other(self, rank: int, state: int, template: bytes) -> None:
+    def _record_other(self, rank: int, state: int, template: bytes) -> None:
         if self._templates.text(state - 1) == template:
             return
         others = self._others.setdefault(rank, [])
         if len(others) < OTHERS_MAX and template not in others:
             others.append(template)
 
-    def _note_given(self, rank: int) -> None:
+    def _record_handed_out(self, rank: int) -> None:
         self._given += 1
         self._young.discard(rank)
         while self._ages and self._ages[0][0] < self._given - TOGETHER:

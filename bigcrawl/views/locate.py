@@ -157,7 +157,7 @@ async def trace_inbox(crawl: OpenedCrawl, place: Place, folded: str) -> InboxTra
     while looked < INBOX_ENTRIES_MAX:
         entries = await crawl.client.command("XRANGE", inbox, "(" + last, "+", "COUNT", _AT_ONCE)
         for raw_id, raw in entries:
-            _note_entry(trace, raw_id.decode(), dict(pairs_of(raw)), place.key)
+            _record_entry(trace, raw_id.decode(), dict(pairs_of(raw)), place.key)
         if len(entries) < _AT_ONCE:
             return trace
         last = entries[-1][0].decode()
@@ -166,7 +166,7 @@ async def trace_inbox(crawl: OpenedCrawl, place: Place, folded: str) -> InboxTra
     return trace
 
 
-def _note_entry(trace: InboxTrace, entry_id: str, fields: dict[bytes, bytes], key: int) -> None:
+def _record_entry(trace: InboxTrace, entry_id: str, fields: dict[bytes, bytes], key: int) -> None:
     try:
         if key in unpack_keys(fields.get(FORGOTTEN, b"")):
             trace.forgets.append(entry_id)

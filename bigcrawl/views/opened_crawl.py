@@ -94,9 +94,9 @@ class OpenedCrawl:
     async def tell_owner(self, partition: int, field: bytes, data: bytes) -> None:
         """Add an entry with one field (see `records.inbox_entry`) to a partition's inbox, with or without an owner."""
         await self.client.command("XADD", self.keys(partition).inbox, "*", field, data)
-        await self.note_arrivals([partition])
+        await self.record_arrivals([partition])
 
-    async def note_arrivals(self, partitions: Iterable[int]) -> None:
+    async def record_arrivals(self, partitions: Iterable[int]) -> None:
         await Arrivals(self.client, self.config.crawl.name).tell(partitions)
 
     async def unmark_finished(self) -> None:

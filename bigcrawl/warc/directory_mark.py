@@ -61,7 +61,7 @@ class DirectoryMark:
     def has_store(self, url: str) -> bool:
         return url in self._lines()[1:]
 
-    def note_store(self, url: str) -> None:
+    def record_store(self, url: str) -> None:
         fd = os.open(self._path, os.O_WRONLY | os.O_APPEND)
         try:
             os.write(fd, f"{url}\n".encode())

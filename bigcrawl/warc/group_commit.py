@@ -61,7 +61,7 @@ class GroupCommit:
     def sync_every(self, interval_s: float | None) -> None:
         self.interval_s = interval_s
 
-    def note_written(self) -> None:
+    def record_written(self) -> None:
         self.written += 1
         if self.interval_s is not None:
             self._due = self.written, self._syncing()

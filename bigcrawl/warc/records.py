@@ -151,11 +151,11 @@ def exchange_records(
     records = [response, _request(exchange, target, new_id(), response_id, common)]
     if exchange.notes:
         note = Note(exchange.url, response_id, exchange.date_ms, exchange.notes)
-        records.append(note_record(note, warcinfo_id, new_id))
+        records.append(metadata_record(note, warcinfo_id, new_id))
     return records
 
 
-def note_record(note: Note, warcinfo_id: bytes, new_id: Callable[[], bytes] = new_record_id) -> bytes:
+def metadata_record(note: Note, warcinfo_id: bytes, new_id: Callable[[], bytes] = new_record_id) -> bytes:
     head = [
         b"WARC-Type: metadata",
         b"WARC-Record-ID: " + new_id(),

@@ -22,7 +22,7 @@ from bigcrawl.warc.directory_mark import DirectoryMark
 from bigcrawl.warc.files import OPEN_SUFFIX, Files, OsFiles, lock_named
 from bigcrawl.warc.members import pack_member
 from bigcrawl.warc.origins import Origins
-from bigcrawl.warc.records import Exchange, Note, exchange_records, new_record_id, note_record, warcinfo_record
+from bigcrawl.warc.records import Exchange, Note, exchange_records, metadata_record, new_record_id, warcinfo_record
 from bigcrawl.warc.writers import BOOT_FIELD, QUIET_S
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ class Written:
 
 
 class _Segment:
-    def __init__(self, files: Files, fd: int, path: Path, note_sealed: Callable[[Path], object]) -> None:
-        self._note_sealed = note_sealed
+    def __init__(self, files: Files, fd: int, path: Path, record_sealed: Callable[[Path], object]) -> None:
+        self._record_sealed = record_sealed
         self._files = files
         self._fd = fd
         self.open_path = path
@@ -137,7 +137,7 @@ class _Segment:
             return False
         if self.size:
             self.is_sealed = True
-            self._note_sealed(self.path)
+            self._record_sealed(self.path)
         return True
 
     def _seal(self) -> None:
@@ -239,7 +239,7 @@ class WarcWriter:
                 payload, origin = self._origins.look_up(item, segment)
                 records = exchange_records(item, segment.warcinfo_id, payload=payload, origin=origin)
             else:
-                records = [note_record(item, segment.warcinfo_id)]
+                records = [metadata_record(item, segment.warcinfo_id)]
             if not segment.size:
                 now_ms = self._clock.now_ms()
                 records.insert(0, warcinfo_record(segment.warcinfo_id, segment.path.name, now_ms, self._info))

@@ -25,9 +25,9 @@ def kept(runner: ScriptRunner, keys: CrawlKeys) -> dict[str, tuple[int, str]]:
 def test_counts_add_up_and_the_last_example_stays(runner: ScriptRunner, crawl_name: str) -> None:
     keys = CrawlKeys(crawl_name)
     row = "error:timeout\na.example"
-    assert runner.run(scripts.note_errors(keys, [(row, 2, "http://a.example/1")], 10, NOW_MS)) == 1
+    assert runner.run(scripts.record_errors(keys, [(row, 2, "http://a.example/1")], 10, NOW_MS)) == 1
     others = [(row, 3, "http://a.example/2"), ("error:dns\nb.example", 1, "http://b.example/")]
-    runner.run(scripts.note_errors(keys, others, 10, NOW_MS + 5))
+    runner.run(scripts.record_errors(keys, others, 10, NOW_MS + 5))
     assert kept(runner, keys) == {
         row: (5, f"{NOW_MS + 5}\nhttp://a.example/2"),
         "error:dns\nb.example": (1, f"{NOW_MS + 5}\nhttp://b.example/"),
@@ -38,5 +38,5 @@ def test_the_rarest_rows_go_first(runner: ScriptRunner, crawl_name: str) -> None
     """However many pairs of reason and PLD there are, no more are kept than the sender says."""
     keys = CrawlKeys(crawl_name)
     rows = [(f"error:dns\n{number}.example", number, "http://x.example/") for number in range(1, 31)]
-    runner.run(scripts.note_errors(keys, rows, 20, NOW_MS))
+    runner.run(scripts.record_errors(keys, rows, 20, NOW_MS))
     assert sorted(count for count, _ in kept(runner, keys).values()) == list(range(11, 31))

@@ -80,7 +80,7 @@ def test_a_store_that_tells_no_checksum_is_read_back(
     tell = store._told
     monkeypatch.setattr(store, "_told", lambda name: {**(tell(name) or {}), "ETag": '"opaque"', "md5Hash": None})
     moved = []
-    monkeypatch.setattr(store, "note_progress", lambda: moved.append(1))
+    monkeypatch.setattr(store, "record_progress", lambda: moved.append(1))
     assert store.holds(NAME, path) is True
     assert store.holds(NAME, other) is False
     assert len(moved) > 1, "the watchdog hears of each part"

@@ -181,7 +181,7 @@ class Trial(World):
         try:
             await work()
         except RedisRestartedError:
-            node.parts.troubles.note_restart()
+            node.parts.troubles.record_restart()
         except (TransientStoreError, OwnershipLostError):
             return  # the client knows what is in doubt now
         except BigcrawlError as error:
@@ -196,7 +196,7 @@ class Trial(World):
     async def _hand_out(self, node: Node) -> None:
         await self._decide(node)
         while (held := node.handout.buffer.pop()) is not None:
-            self._note_start(node, held)
+            self._record_start(node, held)
 
     async def _decide(self, node: Node) -> None:
         """Let the node decide what it can decide before time goes on, however long that takes."""
@@ -226,7 +226,7 @@ class Trial(World):
 
     # --- the web
 
-    def _note_start(self, node: Node, held: HeldUrl) -> None:
+    def _record_start(self, node: Node, held: HeldUrl) -> None:
         now_ms = max(self.now_ms, held.due_ms)  # the downloader waits for the last milliseconds
         epoch = node.ownership.owned[held.partition].identity.epoch
         for other in self.fetches:

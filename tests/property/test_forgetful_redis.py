@@ -73,20 +73,20 @@ class ForgetfulTrial(Trial):
         self.visits: Counter[str] = Counter()
         self.contents: set[int] = set()
 
-    def _note_start(self, node: Node, held: Any) -> None:
+    def _record_start(self, node: Node, held: Any) -> None:
         for fetch in self.fetches:
             fetch.may_repeat = True  # visits are counted as they end
-        super()._note_start(node, held)
+        super()._record_start(node, held)
 
     async def end_one(self, node: Node, *, again: bool = False) -> None:
         if self.may_end(node) and not again:
             held, parts = self.under_way[node][0].held, node.parts
             body = body_of(held.url)
-            held.note_download("status:200", 10, len(body))
+            held.record_download("status:200", 10, len(body))
             visits = parts.observers.of(NextVisits)
             assert visits is not None
-            visits.note_visit(held, Answer(200, digest_of(body)))
-            parts.observers.note_page(held, body, is_text=False)
+            visits.record_visit(held, Answer(200, digest_of(body)))
+            parts.observers.record_page(held, body, is_text=False)
             self.contents.add(content_key(hashlib.sha1(body, usedforsecurity=False).digest()))
             [noted] = parts.observers.links_of(held)
             noted.add(self.sites.links_of(held.url), 1)

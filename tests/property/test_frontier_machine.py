@@ -168,7 +168,7 @@ class FrontierMachine(RuleBasedStateMachine):
         """Take URLs of a host that the owner paces, however many it has, and end others in the same call."""
         ends = self._ends(data) if self.model.held and data.draw(st.booleans()) else []
         taken = self.world.exchange(0, horizon_ms, *ends, ahead=[(host, most)])
-        self._note_ended(ends)
+        self._record_ended(ends)
         waiting = [seq for seq in self.model.waiting if self.model.orders[seq][0] == host]
         free_ms = max(self.model.next_ms[host], self.model.lent_until_ms[host])
         assert taken.ahead == len(taken.urls) <= min(most, len(waiting))
@@ -204,11 +204,11 @@ class FrontierMachine(RuleBasedStateMachine):
             ends.append(Ended(seq, data.draw(st.sampled_from(delays_ms)), member, "", 0, news))
         return ends
 
-    def _note_ended(self, ends: Sequence[Ended]) -> None:
+    def _record_ended(self, ends: Sequence[Ended]) -> None:
         for end in ends:
             fetch = self.model.held.pop(end.seq)
             self.model.rest(fetch.host, self.world.now_ms + end.delay_ms)
-            self._note_health(fetch, end.news)
+            self._record_health(fetch, end.news)
             if fetch.next_order is not None:
                 self.model.orders[end.seq] = (fetch.host, fetch.next_order)
             if not end.member:
@@ -216,7 +216,7 @@ class FrontierMachine(RuleBasedStateMachine):
             elif end.member != b"=":
                 self.model.members[end.seq] = end.member
 
-    def _note_health(self, fetch: Fetch, news: HostNews) -> None:
+    def _record_health(self, fetch: Fetch, news: HostNews) -> None:
         host = fetch.host
         if news.health == ANSWERS:
             self.model.failures.pop(host, None)
@@ -234,7 +234,7 @@ class FrontierMachine(RuleBasedStateMachine):
         assert self.world.end(*ends) == len(ends)
         if repeated:
             assert self.world.end(*ends) == 0
-        self._note_ended(ends)
+        self._record_ended(ends)
 
     @precondition(lambda self: self.model.held)
     @rule(data=st.data())
@@ -243,11 +243,11 @@ class FrontierMachine(RuleBasedStateMachine):
         ends = self._ends(data)
         self.world.end(*ends)
         for end in ends:
-            self._note_health(self.model.held[end.seq], end.news)
+            self._record_health(self.model.held[end.seq], end.news)
         self.reconcile()
         self.model.counted_again += sum(not end.member for end in ends)
         assert self.world.end(*ends) == len(ends)
-        self._note_ended(ends)
+        self._record_ended(ends)
 
     @rule(host=st.sampled_from(HOSTS), repeated=st.booleans())
     def forbidden_urls_are_dropped(self, host: str, repeated: bool) -> None:

@@ -94,10 +94,10 @@ class PartitionMachine(RuleBasedStateMachine):
     @initialize(host_hot_max=st.integers(1, 20), parked_hosts_max=st.sampled_from((1, 2, 4096)), new=budgets)
     def begin(self, host_hot_max: int, parked_hosts_max: int, new: SetBudgets | None) -> None:
         self.limits = PartitionLimits(host_hot_max, parked_hosts_max=parked_hosts_max, features=(Copies(),))
-        self.note_budgets(new)
+        self.record_budgets(new)
         self.take_over()
 
-    def note_budgets(self, new: SetBudgets | None) -> None:
+    def record_budgets(self, new: SetBudgets | None) -> None:
         self.budgets = new
         self.always_had_budgets &= new is not None
 
@@ -114,7 +114,7 @@ class PartitionMachine(RuleBasedStateMachine):
 
     @rule(new=budgets)
     def change_budgets(self, new: SetBudgets | None) -> None:
-        self.note_budgets(new)
+        self.record_budgets(new)
         self.partition.sources.set_budgets(new)
 
     @rule(batch=st.lists(urls, max_size=40), links=edges)

@@ -109,7 +109,7 @@ class PageDisk:
         if self._last is not None:
             request, number = self._last
             self.items.append(Item("note", number))
-            self.pipeline.note_page(request, {"robots": "noarchive"})
+            self.pipeline.record_page(request, {"robots": "noarchive"})
             self._mark()
 
     def step(self) -> None:

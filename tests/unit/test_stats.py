@@ -93,8 +93,8 @@ def scrapy_keys() -> Iterator[tuple[str, str]]:
             yield from ((f"bigcrawl/source/{reason}", where) for reason in texts(call.args[1]))
         elif name == "_meet_limit":
             yield from ((f"bigcrawl/limits/{reason}", where) for reason in texts(call.args[0]))
-        elif name in {"note_unread", "BodyRefusedError"}:
-            reasons = texts(call.args[1]) if name == "note_unread" else texts(call.args[-1])
+        elif name in {"record_unread", "BodyRefusedError"}:
+            reasons = texts(call.args[1]) if name == "record_unread" else texts(call.args[-1])
             if "limit" in ast.unparse(call.args[1]) and where == "middlewares/links.py":
                 reasons = [reason for reason in REASONS if reason.startswith("listing-")]
             yield from ((f"bigcrawl/limits/{reason}", where) for reason in reasons)

@@ -32,7 +32,7 @@ class FetchedPrints:
     def __repr__(self) -> str:
         return f"<FetchedPrints known={len(self._known)}>"
 
-    def note_waiting(self, fields: dict[str, Any]) -> None:
+    def record_waiting(self, fields: dict[str, Any]) -> None:
         if not len(self._known):
             return
         for scheme, prints in self._waiting.items():

@@ -116,4 +116,4 @@ class StoredQueue(PickledRequests):
         name = f"{self._kind}:{hashlib.sha1(entry, usedforsecurity=False).hexdigest()}"
         await self._sender.send_request(where, fields, name)
         if not fields.get("dont_filter"):  # one that is left out has not been fetched either
-            self._fetched.note_waiting(fields)
+            self._fetched.record_waiting(fields)

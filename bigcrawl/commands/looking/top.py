@@ -132,7 +132,7 @@ class Live:
         self._is_ended = True
         self._changed.set()
 
-    def _note_keys(self, descriptor: int) -> None:
+    def _record_keys(self, descriptor: int) -> None:
         keys = os.read(descriptor, 1024)
         if not keys or set(keys) & set(ENDS):
             self._end()
@@ -145,7 +145,7 @@ class Live:
         handlers = {signal.SIGINT: self._end, signal.SIGTERM: self._end, signal.SIGWINCH: self._changed.set}
         try:
             tty.setcbreak(descriptor)
-            loop.add_reader(descriptor, self._note_keys, descriptor)
+            loop.add_reader(descriptor, self._record_keys, descriptor)
             for number, handler in handlers.items():
                 loop.add_signal_handler(number, handler)
             yield

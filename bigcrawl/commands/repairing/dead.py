@@ -95,7 +95,7 @@ async def _queue(crawl: OpenedCrawl, letters: Letters) -> None:
             await crawl.tell_owner(partition, OUTCOMES, outcomes)
             batch = encode_batch([letter.queued for letter in there])
             await crawl.client.run([scripts.append_batch(crawl.keys(partition), node, 1, 1, batch, len(there))])
-            await crawl.note_arrivals([partition])
+            await crawl.record_arrivals([partition])
     if any(letters.values()):
         await crawl.unmark_finished()
 

@@ -104,7 +104,7 @@ async def _queue(crawl: OpenedCrawl, again: Sequence[Place], new: Sequence[Place
             batch = urls[start : start + BATCH_URLS_MAX]
             call = scripts.append_batch(crawl.keys(partition), node, 1, number, encode_batch(batch), len(batch))
             await crawl.client.run([call])
-        await crawl.note_arrivals([partition])
+        await crawl.record_arrivals([partition])
         await unbury(crawl, {partition: [place.key for place in there]})
 
 

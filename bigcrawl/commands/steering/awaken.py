@@ -48,7 +48,7 @@ async def _awaken_all(crawl: OpenedCrawl) -> tuple[list[str], list[str]]:
 async def awaken_hosts(crawl: OpenedCrawl, hosts: Mapping[str, int]) -> list[str]:
     calls = [scripts.awaken_host(crawl.keys(partition), host) for host, partition in hosts.items()]
     had_failed = await crawl.client.run(calls)
-    await crawl.note_arrivals(hosts.values())
+    await crawl.record_arrivals(hosts.values())
     awake = [host for host, failed in zip(hosts, had_failed, strict=True) if failed]
     if awake:
         await crawl.unmark_finished()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from bigcrawl.content.copies import COPIES, find_exact, note_all, note_near
+from bigcrawl.content.copies import COPIES, find_exact, record_all, record_near
 from bigcrawl.content.exact_copies import CONTENTS
 from bigcrawl.content.near_copies import NEAR, find_near
 from bigcrawl.features.copies import rows as kinds
@@ -47,7 +47,7 @@ class _CopiesStep(StepPart):
             contents, copies = tables[_CONTENTS], tables[_COPIES]
             self._count(find_exact(contents, copies, seen["content"], seen["page"], tables.commit))
         if len(found):
-            self._count(note_near(tables[_CONTENTS], tables[_COPIES], found, tables.commit))
+            self._count(record_near(tables[_CONTENTS], tables[_COPIES], found, tables.commit))
         if len(sketched):
             near = find_near(tables[_NEAR], sketched, lambda result: tables.commit(tables[_NEAR], result))
             self.owed += kinds.pack_found(near.contents, near.pages, near.originals)
@@ -55,7 +55,7 @@ class _CopiesStep(StepPart):
     def imported(self, rows: TableRows) -> TableRows | None:
         if rows.table != _COPIES or rows.values is None:
             return rows
-        self._count(note_all(self.tables[_COPIES], rows.values, self.tables.commit))
+        self._count(record_all(self.tables[_COPIES], rows.values, self.tables.commit))
         return None
 
     def _count(self, more: CopyCounts) -> None:

@@ -80,7 +80,7 @@ class PageContents(Observer):
             else:
                 self._sent.remember(content, None)
 
-    def note_offered(self, rows: tuple[ObservedRows, ...]) -> None:
+    def record_offered(self, rows: tuple[ObservedRows, ...]) -> None:
         if len(rows) == 1:
             return
         sketched = next((row for row in rows if row.kind == SKETCHED), None)

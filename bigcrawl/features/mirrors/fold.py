@@ -132,21 +132,21 @@ def count_samples(tables: Tables, sampled: Rows, shared: Rows, share: float) -> 
     counted = [
         (content, pld, records[pld].count_sample(), octave_of[pld])
         for pld, content in sampled.tolist()
-        if records[pld].note_content(content)
+        if records[pld].record_content(content)
     ]
     for pld, number, other, octave in shared.tolist():
         # More PLDs may link to this PLD by now than when the two were compared.
         if (octave, other) > (octave_of[pld], pld):
-            records[pld].note_shared(number, other)
+            records[pld].record_shared(number, other)
     verdicts = {pld: record.verdict for pld, record in records.items() if record.judge(share)}
     for pld in [pld for pld, verdict in verdicts.items() if not verdict.is_mirror]:
         records[pld].begin_anew()
     after = np.array([record.values() for record in records.values()], dtype=RECORD)
     tables.commit(tables[_SAMPLES], tables[_SAMPLES].put(keys, after))
-    return counted, _note_verdicts(tables, verdicts) if verdicts else 0
+    return counted, _record_verdicts(tables, verdicts) if verdicts else 0
 
 
-def _note_verdicts(tables: Tables, verdicts: dict[int, MirrorVerdict]) -> int:
+def _record_verdicts(tables: Tables, verdicts: dict[int, MirrorVerdict]) -> int:
     """Record changed verdicts, in ascending PLD order, and return the net change in the number of mirrors."""
     keys = np.array(list(verdicts), dtype=np.uint64)
     _, records = tables[_MIRRORS].values(keys)

@@ -139,7 +139,7 @@ class MirrorRecord:
     def __repr__(self) -> str:
         return f"<MirrorRecord samples={self.samples} shared={self.shared.bit_count()} state={self.state}>"
 
-    def note_content(self, content: int) -> bool:
+    def record_content(self, content: int) -> bool:
         """Record the content of a sample; return whether it differs from the last four distinct contents.
 
         So an error page at many URLs, or a page visited many times, counts as one sample.
@@ -156,7 +156,7 @@ class MirrorRecord:
         self.samples = min(self.samples + 1, _NUMBER_MAX)
         return self.samples
 
-    def note_shared(self, number: int, other: int) -> None:
+    def record_shared(self, number: int, other: int) -> None:
         """Record that a greater PLD has the sample with this number, too; repeats are harmless."""
         if not 0 < number <= self.samples:
             return  # the sample was counted in a state of the files that was lost

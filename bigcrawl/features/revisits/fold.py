@@ -62,7 +62,7 @@ class Revisits(Feature):
     def begin(self, tables: Tables, pld_of: Callable[[str], str]) -> StepPart:
         return _RevisitStep(tables, pld_of, self.listed)
 
-    def note_modified(self, pages: Iterable[tuple[int, int]], now_s: int) -> None:
+    def record_modified(self, pages: Iterable[tuple[int, int]], now_s: int) -> None:
         self.listed.note(pages, now_s)
 
     @classmethod

@@ -67,7 +67,7 @@ class _Middleware:
         if planned is None:
             return False
         visits, held = planned
-        visited = visits.note_visit(held, answer)
+        visited = visits.record_visit(held, answer)
         before, after = visited
         if visited.is_unchanged:
             self._stats_buffer.inc_value("bigcrawl/visits/unchanged")

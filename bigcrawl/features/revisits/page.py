@@ -83,7 +83,7 @@ class NextVisits(Observer):
     def was_fetched(self, held: HeldUrl) -> bool:
         return self.known_of(held) is not None
 
-    def note_visit(self, held: HeldUrl, answer: Answer) -> Visited:
+    def record_visit(self, held: HeldUrl, answer: Answer) -> Visited:
         before = self.known_of(held)
         now_s = self._now_ms() // 1000
         if before is not None:
@@ -99,12 +99,12 @@ class NextVisits(Observer):
         )
         has_more = after is not None and not 0 < self._visits_max <= after.number
         due_s = after.due_s if after is not None and has_more else NO_MORE_S
-        held.note_again(_revisit(held, after, due_s) if after is not None else None)
+        held.record_retry(_revisit(held, after, due_s) if after is not None else None)
         return Visited(before, after)
 
     def before_end(self, held: HeldUrl, reason: str) -> None:
         if not held.is_settled and not LAST_ENDS & {reason, held.refusal} and self.was_fetched(held):
-            self.note_visit(held, NO_ANSWER)
+            self.record_visit(held, NO_ANSWER)
 
     def reported(self) -> Mapping[str, Any]:
         return {"visits_late_s": round(self.late_s)}

@@ -45,30 +45,30 @@ class NodeTallies(Observer):
     def __repr__(self) -> str:
         return f"<NodeTallies {self.tallies!r}>"
 
-    def note_headers(self, status: int, headers: Headers, body_bytes: int) -> None:
+    def record_headers(self, status: int, headers: Headers, body_bytes: int) -> None:
         get = dict.get  # Scrapy's own look-up costs ten times as much
         types, encodings = get(headers, b"Content-Type"), get(headers, b"Content-Encoding")
-        self.tallies.note_answer(status, types[0] if types else None, encodings[0] if encodings else None, body_bytes)
+        self.tallies.record_answer(status, types[0] if types else None, encodings[0] if encodings else None, body_bytes)
 
-    def note_unpacked(self, packed_bytes: int, body_bytes: int) -> None:
-        self.tallies.note_unpacked(packed_bytes, body_bytes)
+    def record_unpacked(self, packed_bytes: int, body_bytes: int) -> None:
+        self.tallies.record_unpacked(packed_bytes, body_bytes)
 
-    def note_robots(self, status: int | None, body_bytes: int) -> None:
-        self.tallies.note_robots(status, body_bytes)
+    def record_robots(self, status: int | None, body_bytes: int) -> None:
+        self.tallies.record_robots(status, body_bytes)
 
-    def note_end(self, held: HeldUrl) -> None:
-        self.tallies.note_page(held.host, self._pld_of(held.host), held.address, held.fetched_bytes)
+    def record_end(self, held: HeldUrl) -> None:
+        self.tallies.record_page(held.host, self._pld_of(held.host), held.address, held.fetched_bytes)
         if held.detail and (reason := reason_of(held.detail) or rule_of(held.detail)):
-            self.tallies.note_part_read(reason)
+            self.tallies.record_part_read(reason)
 
-    def note_gap(self, kind: str, name: str, gap_ms: int, due_ms: int) -> None:
+    def record_gap(self, kind: str, name: str, gap_ms: int, due_ms: int) -> None:
         self.tallies.gaps[kind].note(name, gap_ms, due_ms)
 
-    def note_sent(self, urls: int, *, is_elsewhere: bool) -> None:
-        self.tallies.note_sent(urls, is_elsewhere=is_elsewhere)
+    def record_sent(self, urls: int, *, is_elsewhere: bool) -> None:
+        self.tallies.record_sent(urls, is_elsewhere=is_elsewhere)
 
-    def note_look_up(self, pld: str) -> None:
-        self.tallies.note_look_up()
+    def record_look_up(self, pld: str) -> None:
+        self.tallies.record_look_up()
 
     async def send(self, *, is_last: bool) -> None:
         """Send the tallies if `SEND_MS` have passed. If Redis has no memory for them, they are sent the next time."""
@@ -80,10 +80,10 @@ class NodeTallies(Observer):
 
     async def _send(self) -> None:
         repeated = self._side.repeated()
-        self.tallies.note_repeated(repeated - self._repeated)
+        self.tallies.record_repeated(repeated - self._repeated)
         self._repeated = repeated
         sent_bytes = self._side.sent_bytes()
-        self.tallies.note_sent_bytes(sent_bytes - self._sent_bytes)
+        self.tallies.record_sent_bytes(sent_bytes - self._sent_bytes)
         self._sent_bytes = sent_bytes
         node, data = self._side.node, self.tallies.to_bytes()
         call = scripts.put_tallies(self._keys, node, data, is_first=not self._has_written)

@@ -85,7 +85,7 @@ class Tallies:
     def ok_answers(self) -> int:
         return sum(self.sizes)
 
-    def note_answer(self, status: int, media_type: bytes | None, encoding: bytes | None, body_bytes: int) -> None:
+    def record_answer(self, status: int, media_type: bytes | None, encoding: bytes | None, body_bytes: int) -> None:
         if status != 200:
             self.other_answers += 1
             self.other_bytes += body_bytes
@@ -98,15 +98,15 @@ class Tallies:
         if encoding and (packed := encoding_of(encoding)) != NOT_PACKED:
             self.encodings.note(packed, body_bytes)
 
-    def note_unpacked(self, packed_bytes: int, body_bytes: int) -> None:
+    def record_unpacked(self, packed_bytes: int, body_bytes: int) -> None:
         self.unpacked += 1
         self.unpacked_from += packed_bytes
         self.unpacked_bytes += body_bytes
 
-    def note_robots(self, status: int | None, body_bytes: int) -> None:
+    def record_robots(self, status: int | None, body_bytes: int) -> None:
         self.robots.note(NO_ANSWER if status is None else str(status), body_bytes)
 
-    def note_page(self, host: str, pld: str, address: str, body_bytes: int) -> None:
+    def record_page(self, host: str, pld: str, address: str, body_bytes: int) -> None:
         self.hosts.add(host)
         self.plds.add(pld)
         if address:
@@ -114,21 +114,21 @@ class Tallies:
         self.pages_by_pld.note(pld, body_bytes)
         self.sampled_plds.note(pld)
 
-    def note_part_read(self, reason: str) -> None:
+    def record_part_read(self, reason: str) -> None:
         """Record that the page of a URL was not read, or only in part."""
         self.unread.note(reason)
 
-    def note_look_up(self) -> None:
+    def record_look_up(self) -> None:
         self.look_ups += 1
 
-    def note_repeated(self, urls: int) -> None:
+    def record_repeated(self, urls: int) -> None:
         self.urls_repeated += urls
 
-    def note_sent_bytes(self, sent_bytes: int) -> None:
+    def record_sent_bytes(self, sent_bytes: int) -> None:
         """Record how many bytes of requests were sent."""
         self.sent_bytes += sent_bytes
 
-    def note_sent(self, urls: int, *, is_elsewhere: bool) -> None:
+    def record_sent(self, urls: int, *, is_elsewhere: bool) -> None:
         self.urls_sent += urls
         if is_elsewhere:
             self.urls_sent_elsewhere += urls

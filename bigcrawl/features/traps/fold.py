@@ -12,9 +12,9 @@ from bigcrawl.features.traps.verdicts import (
     WILDCARD,
     TrapRules,
     divisors_of_traps,
-    note_same_content,
-    note_shapes,
-    note_wildcards,
+    record_same_content,
+    record_shapes,
+    record_wildcards,
     trap_change_text,
     trap_verdict_of,
 )
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 _TABLE = "traps"
-_NOTES = {SAME_CONTENT: note_same_content, WILDCARD: note_wildcards}
+_NOTES = {SAME_CONTENT: record_same_content, WILDCARD: record_wildcards}
 
 
 class Traps(Feature):
@@ -83,9 +83,9 @@ class _TrapStep(StepPart):
         if noted is not None:
             self.tables.commit(table, table.put(*noted))
 
-    def note_new(self, urls: Sequence[QueuedUrl], plds: KeyArray) -> None:
+    def record_new(self, urls: Sequence[QueuedUrl], plds: KeyArray) -> None:
         table = self.tables[_TABLE]
-        noted = note_shapes(table, urls, plds, self._rules)
+        noted = record_shapes(table, urls, plds, self._rules)
         if noted is not None:
             self.tables.commit(table, table.put(noted.plds, noted.records))
             named = ((self.pld_of(urls[at].host), verdict) for at, verdict in noted.changes)

@@ -31,7 +31,7 @@ class TrapSigns(Observer):
     def __repr__(self) -> str:
         return f"<TrapSigns {self._same_content!r} {self._wildcards!r}>"
 
-    def note_answer(self, held: HeldUrl, body: bytes) -> bytes:
+    def record_answer(self, held: HeldUrl, body: bytes) -> bytes:
         if self._was_fetched(held):
             return b""  # a revisited page has its own content again, which proves nothing
         marks = self._same_content.note(held.host, body)
@@ -39,7 +39,7 @@ class TrapSigns(Observer):
             marks += self._wildcards.take(self._pld_of(held.host))
         return marks
 
-    def note_look_up(self, pld: str) -> None:
+    def record_look_up(self, pld: str) -> None:
         self._wildcards.note(pld)
 
     async def close(self) -> None:

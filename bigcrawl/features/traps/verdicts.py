@@ -114,7 +114,7 @@ def trap_change_text(pld: str, verdict: TrapVerdict, rules: TrapRules) -> str:
     return f"{pld} is taken for a trap and its budget divided by {rules.divisor}: {trap_verdict_text(verdict)}"
 
 
-def note_shapes(table: Bucket, urls: Sequence[QueuedUrl], plds: KeyArray, rules: TrapRules) -> TrapUpdate | None:
+def record_shapes(table: Bucket, urls: Sequence[QueuedUrl], plds: KeyArray, rules: TrapRules) -> TrapUpdate | None:
     if not urls:
         return None
     traits = (np.array([url.flags for url in urls], dtype=np.int64) & _FLAGS) >> TRAITS_SHIFT
@@ -171,7 +171,7 @@ def pack_wildcard(pld: int, *, found: bool) -> bytes:
     return pack_mark(pld, WILDCARD, found)
 
 
-def note_same_content(
+def record_same_content(
     table: Bucket, plds: KeyArray, same: npt.NDArray[np.integer]
 ) -> tuple[KeyArray, ValueArray] | None:
     found, records = table.values(plds)
@@ -182,7 +182,9 @@ def note_same_content(
     return plds[changed], records[changed]
 
 
-def note_wildcards(table: Bucket, plds: KeyArray, found: npt.NDArray[np.integer]) -> tuple[KeyArray, ValueArray] | None:
+def record_wildcards(
+    table: Bucket, plds: KeyArray, found: npt.NDArray[np.integer]
+) -> tuple[KeyArray, ValueArray] | None:
     _, records = table.values(plds)
     caught = records["caught"] & ~np.uint32(BY_WILDCARD) | (found != 0) * np.uint32(BY_WILDCARD)
     changed = caught != records["caught"]

@@ -82,7 +82,7 @@ def claim_start(
     return Call("claim_start", (keys.crawl,), (now_ms, node, start_digest, lease_ms, action), int)
 
 
-def note_errors(keys: CrawlKeys, rows: Sequence[tuple[str, int, str]], kept_max: int, now_ms: int = 0) -> Call[int]:
+def record_errors(keys: CrawlKeys, rows: Sequence[tuple[str, int, str]], kept_max: int, now_ms: int = 0) -> Call[int]:
     """Count failed fetches in rows (reason, newline and PLD; fetches; an example URL)."""
     args = (now_ms, kept_max, *(word for row in rows for word in row))
-    return Call("note_errors", (keys.errors, keys.examples), args, int)
+    return Call("record_errors", (keys.errors, keys.examples), args, int)

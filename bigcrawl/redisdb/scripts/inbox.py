@@ -63,9 +63,9 @@ def set_aside_urls(
     )
 
 
-def note_rewind(keys: PartitionKeys, identity: Identity, readmitted: int, lost: bytes = b"") -> Call[bool]:
+def record_rewind(keys: PartitionKeys, identity: Identity, readmitted: int, lost: bytes = b"") -> Call[bool]:
     args = (identity.node, identity.epoch, identity.generation, readmitted, lost)
-    return Call("note_rewind", (keys.owner, keys.state, keys.inbox), args, owned(keys, bool), keys.partition)
+    return Call("record_rewind", (keys.owner, keys.state, keys.inbox), args, owned(keys, bool), keys.partition)
 
 
 def trim_partition(

@@ -28,7 +28,7 @@ _SECRET: Final = re.compile("passw|passphrase|secret|token|api_?key|credential",
 _noted: WeakKeyDictionary[Crawler, Mapping[str, str]] = WeakKeyDictionary()
 
 
-def note_arguments(crawler: Crawler) -> None:
+def record_arguments(crawler: Crawler) -> None:
     """Take the spider's arguments from the call of `crawler.crawl(...)` under way, because nothing else has them.
 
     The spider's attributes prove nothing: a random id or the date may be among them.

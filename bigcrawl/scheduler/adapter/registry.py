@@ -20,7 +20,7 @@ PROXIES_KEPT = 10_000
 
 
 class PageNotes(Protocol):
-    def note_page(self, request: Request, fields: Mapping[str, str]) -> None: ...
+    def record_page(self, request: Request, fields: Mapping[str, str]) -> None: ...
 
     def original_of(self, request: Request) -> str:
         """Return the URL of a page with the same status and body, if known."""
@@ -54,7 +54,7 @@ def is_crawling() -> bool:
     return len(_frontiers) > 0
 
 
-def note_proxy(host: str) -> None:
+def record_proxy(host: str) -> None:
     _proxies[host] = None
     if len(_proxies) > PROXIES_KEPT:
         _proxies.popitem(last=False)

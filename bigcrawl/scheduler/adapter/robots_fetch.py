@@ -119,7 +119,7 @@ class RobotsFetch:
             raise Closed(retry_ms=GIVEN_UP_MS) from error
         except Exception as error:
             if method != HEAD:
-                self._note_file(f"exception_count/{type(error)}")
+                self._record_file(f"exception_count/{type(error)}")
             if is_own(error):
                 raise Closed(error=error) from error
             logger.debug("no answer for %(url)s: %(error)r", {"url": url, "error": error})
@@ -127,7 +127,7 @@ class RobotsFetch:
             return Fetched(None, failure=outcome if is_failure(outcome) else "")
         location = url_in(response.headers.getlist(b"Location"), url) or ""
         if method != HEAD and not (location and 300 <= response.status < 400):
-            self._note_file("response_count", f"response_status_count/{response.status}")
+            self._record_file("response_count", f"response_status_count/{response.status}")
         if method != HEAD and not _NOT_WHOLE.isdisjoint(response.flags):
             logger.debug("%(url)s did not arrive complete", {"url": url})
             return Fetched(None)
@@ -148,7 +148,7 @@ class RobotsFetch:
             content_length=length,
         )
 
-    def _note_file(self, *keys: str) -> None:
+    def _record_file(self, *keys: str) -> None:
         assert self._crawler.stats is not None
         for key in ("request_count", *keys):
             self._crawler.stats.inc_value(f"robotstxt/{key}")

@@ -95,7 +95,7 @@ class ScrapyEngine(EngineSide):
         assert self._crawler.stats is not None
         return int(self._crawler.stats.get_value("downloader/request_bytes", 0))
 
-    def note_limit(self, fetches: int) -> None:
+    def record_limit(self, fetches: int) -> None:
         assert self._crawler.stats is not None
         self._crawler.stats.set_value("bigcrawl/fetches/limit", fetches)
 

@@ -29,14 +29,14 @@ SERVER_MS = 1_000  # of CLOSE_MS, for the embedded server
 class Shutdown:
     """Notices that the spider closes, and makes the node end in time.
 
-    `note_failure` is called when an error ends the crawl.
+    `record_failure` is called when an error ends the crawl.
     """
 
-    def __init__(self, crawler: Crawler, probe: EngineProbe, grace_ms: int, note_failure: Callable[[], None]) -> None:
+    def __init__(self, crawler: Crawler, probe: EngineProbe, grace_ms: int, record_failure: Callable[[], None]) -> None:
         self._crawler = crawler
         self._is_stopped = probe.is_stopped
         self._grace_ms = grace_ms
-        self._note_failure = note_failure
+        self._record_failure = record_failure
         self._node: Node | None = None
         self._abort_at: float | None = None
         self._hurried_at: float | None = None
@@ -96,7 +96,7 @@ class Shutdown:
             return
         self.has_failed = True
         logger.error("%(error)s", {"error": error})
-        self._note_failure()
+        self._record_failure()
         if self._crawler.engine.running and not self.is_closing():
             self._close_spider_soon("bigcrawl_failed")
 

@@ -68,7 +68,7 @@ class SpiderIntake:
     def __repr__(self) -> str:
         return f"<SpiderIntake start_requests={len(self._start_requests)} {self._tries!r}>"
 
-    def note_forbidden(self) -> None:
+    def record_forbidden(self) -> None:
         self.others_forbidden += 1
 
     def attach(self, node: Node, live: LiveRequests) -> None:
@@ -138,7 +138,7 @@ class SpiderIntake:
                 request = Request(url, errback=errback, meta=links.meta, cb_kwargs=links.cb_kwargs)
                 self._started.refuse(request, error)
 
-    def note_modified(self, modified: Mapping[str, int], found_at: str) -> None:
+    def record_modified(self, modified: Mapping[str, int], found_at: str) -> None:
         """Record when pages, by canonical URL, changed according to the page at `found_at`.
 
         Pages of other sites are ignored.
@@ -152,7 +152,7 @@ class SpiderIntake:
             with suppress(ValueError, IndexError):  # not a URL, although the spider passed it as canonical
                 if node.crawl.pld_of(host_of(url)) == pld:
                     own.append((node.crawl.keys.of_url(url), int(at_s)))
-        node.ownership.note_modified(own)
+        node.ownership.record_modified(own)
 
     def enqueue(self, request: Request) -> bool:
         """Take a request as `take_request` does, but count a refused one, call its errback, and raise nothing.
@@ -266,10 +266,10 @@ class SpiderIntake:
             return jar
         return None
 
-    def note_start_request(self, request: Request) -> None:
+    def record_start_request(self, request: Request) -> None:
         self._start_requests.add(request)
 
-    def note_found(self, request: Request, page: str, noted_by: Collection[PageLinks] = ()) -> None:
+    def record_found(self, request: Request, page: str, noted_by: Collection[PageLinks] = ()) -> None:
         """Mark a request as found by a callback on `page`: when it is enqueued, it counts as a link of that page."""
         if request._meta:
             request._meta.pop(PARENT, None)  # copied from the page's own

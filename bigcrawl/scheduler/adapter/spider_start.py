@@ -71,7 +71,7 @@ class SpiderStart:
                     logger.warning("the seeds are not here: this node joins a crawl that another one has begun")
                     return False
                 claim = await node.starts.claim(digest)
-                node.progress.note_start(is_done=claim == START_DONE)
+                node.progress.record_start(is_done=claim == START_DONE)
             except TransientStoreError:
                 claim = 0
             if claim:

@@ -69,7 +69,7 @@ class StartedRequests:
     def attach(self, node: Node, live: LiveRequests) -> None:
         self._node, self._live = node, live
 
-    def note_start(self, request: Request, held: HeldUrl) -> None:
+    def record_start(self, request: Request, held: HeldUrl) -> None:
         self._held[request] = held
 
     def end_done(self, node: Node) -> None:
@@ -155,7 +155,7 @@ class StartedRequests:
         if not node.handout.lease.is_valid or (held is not None and held.stage is Stage.ENDED):
             return False
         if gaps := self._gaps_of(request, held):
-            node.handout.start_gaps.note_sent(gaps)  # its connection has only opened now
+            node.handout.start_gaps.record_sent(gaps)  # its connection has only opened now
         return True
 
     def is_bound(self, request: Request) -> bool:
@@ -182,116 +182,116 @@ class StartedRequests:
         held = self._held.get(request)
         return held.download_ms if held is not None else None
 
-    def note_connected(self, request: Request, took_ms: int) -> None:
+    def record_connected(self, request: Request, took_ms: int) -> None:
         """Record that a new connection was opened for a request, maybe one for robots.txt."""
         if self._node is not None and (request in self._held or _is_under_lease(request)):
-            self._node.handout.crowd.note_connected(urlparse_cached(request).netloc, took_ms)
+            self._node.handout.crowd.record_connected(urlparse_cached(request).netloc, took_ms)
 
     def ask_for_connection(self) -> bool:
         """Return whether the next request should open a new connection, to show whether the link is free."""
         return self._node is not None and self._node.handout.crowd.ask_for_connection()
 
-    def note_head(self, request: Request) -> None:
+    def record_response_head(self, request: Request) -> None:
         if self._node is not None and request in self._held:
-            self._node.handout.crowd.note_head()
+            self._node.handout.crowd.record_response_head()
 
-    def note_transfer(self, response: Response, ended_us: int, *, is_kept: bool) -> None:
+    def record_transfer(self, response: Response, ended_us: int, *, is_kept: bool) -> None:
         """Record when this response was complete, on the boot clock, as the loop may have been busy since."""
         self._transfer = response, ended_us, is_kept
         if self._node is not None:
-            self._node.handout.crowd.note_transfer()
+            self._node.handout.crowd.record_transfer()
 
-    def note_response(self, request: Request, response: Response, download_ms: int) -> None:
+    def record_response(self, request: Request, response: Response, download_ms: int) -> None:
         held = self._held.get(request)
         if held is not None:
             took_ms = self._known_ms(download_ms)
             transferred, ended_us, is_kept = self._transfer
             self._transfer = _NO_TRANSFER
             is_kept = is_kept and transferred is response
-            held.note_download(f"status:{response.status}", took_ms or 0, len(response.body), is_kept=is_kept)
+            held.record_download(f"status:{response.status}", took_ms or 0, len(response.body), is_kept=is_kept)
             if response.status in OVERLOADED:
-                held.note_answer(self._retry_after_ms(response))
-            self._note_answered(held, took_ms, ended_us if transferred is response else 0)
+                held.record_answer(self._retry_after_ms(response))
+            self._record_answered(held, took_ms, ended_us if transferred is response else 0)
             if self._node is not None:
                 observers, body = self._node.observers, response.body
-                observers.note_headers(response.status, response.headers, len(body))
+                observers.record_headers(response.status, response.headers, len(body))
                 if response.status == 200 and body:
-                    observers.note_answer(held, body)
+                    observers.record_answer(held, body)
 
-    def note_unpacked(self, request: Request, response: Response, packed_bytes: int) -> None:
+    def record_unpacked(self, request: Request, response: Response, packed_bytes: int) -> None:
         if self._node is not None and response.status == 200 and request in self._held:
-            self._node.observers.note_unpacked(packed_bytes, len(response.body))
+            self._node.observers.record_unpacked(packed_bytes, len(response.body))
 
-    def note_failure(self, request: Request, error: BaseException, download_ms: int) -> None:
+    def record_failure(self, request: Request, error: BaseException, download_ms: int) -> None:
         held = self._held.get(request)
         if held is not None:
             outcome = refusal_outcome(held.refusal) if held.refusal else error_outcome(error)
             took_ms = self._known_ms(download_ms)
-            held.note_download(outcome, took_ms or 0)
+            held.record_download(outcome, took_ms or 0)
             # A server that has begun to answer is not dead; then a timeout is a sign of congestion.
             has_begun = outcome == "error:timeout" and "download_latency" in request.meta
-            self._note_answered(held, took_ms if has_begun else None)
+            self._record_answered(held, took_ms if has_begun else None)
 
-    def note_received(self, request: Request, response: Response) -> None:
+    def record_received(self, request: Request, response: Response) -> None:
         """Record a response, perhaps from a middleware such as Scrapy's HTTP cache."""
         held = self._held.get(request)
         if held is not None and not held.outcome:
-            held.note_download(f"status:{response.status}")
-            self._note_answered(held)
+            held.record_download(f"status:{response.status}")
+            self._record_answered(held)
 
-    def note_too_large(self, request: Request) -> None:
+    def record_too_large(self, request: Request) -> None:
         """Record that an answer is too large to be unpacked, so no spider sees it."""
         held = self._held.get(request)
         if held is not None:
-            held.note_download("error:too-large")
+            held.record_download("error:too-large")
 
-    def note_payload(self, request: Request, body: bytes, sha1: bytes) -> None:
+    def record_payload(self, request: Request, body: bytes, sha1: bytes) -> None:
         held = self._held.get(request)
         if held is not None:
-            held.note_payload(body, sha1)
+            held.record_payload(body, sha1)
 
-    def note_filtered(self, request: Request, rule: str) -> None:
+    def record_filtered(self, request: Request, rule: str) -> None:
         held = self._held.get(request)
         if held is not None:
-            held.note_detail(number_of(rule))
+            held.record_detail(number_of(rule))
 
-    def note_unread_page(self, request: Request, reason: str) -> None:
+    def record_unread_page(self, request: Request, reason: str) -> None:
         """Record why a page is not read, or only in part; the first reason counts."""
         held = self._held.get(request)
         if held is not None and not held.detail:
-            held.note_detail(detail_of(reason))
+            held.record_detail(detail_of(reason))
 
-    def note_running(self, request: Request | None) -> None:
+    def record_running(self, request: Request | None) -> None:
         """Record that the spider is given the page of a request, from which it may never return."""
         held = self._held.get(request) if request is not None else None
         if held is not None:
             self._running = held
             if self._node is not None:
-                self._node.handout.in_process.note_running(held)
+                self._node.handout.in_process.record_running(held)
 
-    def note_page(self, response: Response) -> None:
+    def record_page(self, response: Response) -> None:
         node = self._node
         if node is not None and response.status == 200:
             held = self.held_of(response.request)
             if held is not None:
-                node.observers.note_page(held, response.body, is_text=isinstance(response, TextResponse))
+                node.observers.record_page(held, response.body, is_text=isinstance(response, TextResponse))
 
-    def note_parsed(self, request: Request | None) -> None:
+    def record_parsed(self, request: Request | None) -> None:
         """Record that the spider has returned from a page, and no item of it is in a pipeline."""
         held = self._held.get(request) if request is not None else None
         if held is not None and self._node is not None:
-            self._node.handout.in_process.note_parsed(held)
+            self._node.handout.in_process.record_parsed(held)
 
     def _known_ms(self, download_ms: int) -> int | None:
         """Return how long a fetch took; None if the lease has ended: the node may have slept through the answer."""
         node = self._node
         return download_ms if node is None or node.handout.lease.is_valid else None
 
-    def _note_answered(self, held: HeldUrl, took_ms: int | None = None, ended_us: int = 0) -> None:
+    def _record_answered(self, held: HeldUrl, took_ms: int | None = None, ended_us: int = 0) -> None:
         """Record the end of a fetch, at `ended_us` if known; `took_ms` if an answer has begun."""
         if self._node is not None:
             handout = self._node.handout
-            handout.fetches.note_answered(held, ended_us)
+            handout.fetches.record_answered(held, ended_us)
             if took_ms is not None:
                 handout.crowd.note(held.host, took_ms)
 

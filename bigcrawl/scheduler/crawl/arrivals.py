@@ -64,7 +64,7 @@ class Arrivals:
         """
         if not self._is_read:
             command = self.command
-            self.note_read(command, await self._client.command(*command))
+            self.record_read(command, await self._client.command(*command))
         taken, self._news, self._is_read = self._news, set(), False
         self.came.clear()
         return taken
@@ -74,7 +74,7 @@ class Arrivals:
         """The command that reads new notices, and the last one again."""
         return "XRANGE", self._key, self._heard or "-", "+"
 
-    def note_read(self, command: tuple[Value, ...], rows: Sequence[Any]) -> None:
+    def record_read(self, command: tuple[Value, ...], rows: Sequence[Any]) -> None:
         """Record the rows that Redis replied to `command`."""
         heard, self._heard, self._is_read = str(command[2]), rows[-1][0].decode() if rows else "", True
         if rows and rows[0][0].decode() == heard:

@@ -79,19 +79,19 @@ class InProcess:
         if self._view is not None and slot > 0:
             self._view[slot] = (held.partition + 1) << _PARTITION_SHIFT | held.seq
 
-    def note_answered(self, held: HeldUrl) -> None:
+    def record_answered(self, held: HeldUrl) -> None:
         if self._arrived is not None:
-            self.note_parsed(self._arrived)
+            self.record_parsed(self._arrived)
         self._arrived = held
         self._mark(held)
 
-    def note_running(self, held: HeldUrl) -> None:
+    def record_running(self, held: HeldUrl) -> None:
         """Record that the spider works on the URL's page, whatever arrives meanwhile."""
         if self._arrived is held:
             self._arrived = None
         self._mark(held)
 
-    def note_parsed(self, held: HeldUrl) -> None:
+    def record_parsed(self, held: HeldUrl) -> None:
         """Record that the project's code is done with the URL, although the engine still has it."""
         if self._view is not None and (slot := self._slot_of.get(held, 0)) > 0:
             self._view[slot] &= ~_AT_WORK

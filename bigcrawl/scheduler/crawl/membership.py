@@ -194,7 +194,7 @@ class Membership:
         if texts.get(self.node) == text:
             self.reports[self.node] = self._report
         self.gone += not before.keys() <= self.reports.keys()
-        self._note_heard(client.now_ms())
+        self._record_contact(client.now_ms())
         if self._moves_by_load:
             others = [each.get(_LATE, 0) for node, each in self.reports.items() if node != self.node]
             self._capacity.note(late_ms, others, client.now_ms())
@@ -203,7 +203,7 @@ class Membership:
                 raise error
         return replies
 
-    def _note_heard(self, now_ms: int) -> None:
+    def _record_contact(self, now_ms: int) -> None:
         if self._heard_ms and now_ms - self._heard_ms >= self._lease_ms / 2:
             self._patient_until_ms = now_ms + self._lease_ms // 3
         self._heard_ms = now_ms
@@ -263,11 +263,11 @@ class Membership:
             await client.run([scripts.beat_node(self._keys, node, "", self._lease_ms, leave=True) for node in dead])
         return reports
 
-    async def note_taking(self, client: RedisClient) -> None:
+    async def record_taking(self, client: RedisClient) -> None:
         """Record that this node may have URLs in process from now on, which are fetched again if it dies."""
         await self._count(client, self._in_process_max)
 
-    async def note_taken_last(self, client: RedisClient, held: int) -> None:
+    async def record_taken_last(self, client: RedisClient, held: int) -> None:
         """Record that this node takes no more URLs, and that `held` of its URLs remain to be fetched again."""
         await self._count(client, min(0, held - self._in_process_max))
 

@@ -82,7 +82,7 @@ class Gatekeeper:
             self._offer(held)
         except Exception:
             logger.exception("deciding about %(url)s failed", {"url": held.url})
-            self._note_failure(held)
+            self._record_failure(held)
 
     def _offer(self, held: HeldUrl) -> None:
         if len(self._aside.blacklist) and self._aside.covers(held):
@@ -105,7 +105,7 @@ class Gatekeeper:
         if address is None:
             self._spawn(self._decide, held)
             return
-        held.note_address(address)
+        held.record_address(address)
         self._pace(held)
 
     async def close(self) -> None:
@@ -124,7 +124,7 @@ class Gatekeeper:
             if not await self._starts.begin_instead(held):
                 return
             rest_ms = await self._robots.fetch(held)
-            held.note_host_report(self._robots.host_report(held.authority))
+            held.record_host_report(self._robots.host_report(held.authority))
             if held.has_errback and held.robots_failure:
                 self._outlet.fail(held, held.robots_failure)
             else:
@@ -142,7 +142,7 @@ class Gatekeeper:
             return
         rule = await self._heads.ask(held)
         rest_ms = max(self._robots.rest_ms(held.authority), held.retry_after_ms)
-        held.note_asked(rest_ms)
+        held.record_asked(rest_ms)
         if rule:
             self._outlet.give_up(held, rule)
         else:
@@ -151,7 +151,7 @@ class Gatekeeper:
     def _end_if_forbidden(self, held: HeldUrl, known: KnownRules) -> bool:
         if known.rules.is_allowed(held.url):
             if held.crawl_delay_ms != known.rules.crawl_delay_ms:
-                held.note_crawl_delay(known.rules.crawl_delay_ms)
+                held.record_crawl_delay(known.rules.crawl_delay_ms)
             return False
         if known.reason == "unreachable":
             self._end_all(held, "unreachable")
@@ -180,7 +180,7 @@ class Gatekeeper:
         elif closed.failure and held.has_errback:
             self._outlet.fail(held, "error:dns")
         else:
-            held.note_host_report(closed.failure)
+            held.record_host_report(closed.failure)
             self._give_back_asked(held, closed.retry_ms)
 
     def _warn_closed(self, held: HeldUrl, closed: Closed) -> None:
@@ -220,9 +220,9 @@ class Gatekeeper:
             self._give_back_asked(held, STORE_RETRY_MS)
         except Exception:
             logger.exception("deciding about %(url)s failed", {"url": held.url})
-            self._note_failure(held)
+            self._record_failure(held)
 
-    def _note_failure(self, held: HeldUrl) -> None:
+    def _record_failure(self, held: HeldUrl) -> None:
         """Give back a URL after an unexpected error; after `FAILURES_MAX` of them, set it aside on disk."""
         failures = self._failures.pop(held.fields.key, 0) + 1
         if failures >= FAILURES_MAX and held.stage is Stage.WAITING:

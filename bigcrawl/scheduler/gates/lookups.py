@@ -25,7 +25,7 @@ class Lookups:
         clock: Clock,
         pld_of: Callable[[str], str],
         budget_of: Callable[[str], Awaitable[int]],
-        note_look_up: Callable[[str], None] | None = None,
+        record_look_up: Callable[[str], None] | None = None,
     ) -> None:
         names = 0 if config.budget.policy == NO_POLICY else config.dns.pld_names
         self._pace = LookupPace(names) if names else None
@@ -33,7 +33,7 @@ class Lookups:
         self._clock = clock
         self._pld_of = pld_of
         self._budget_of = budget_of
-        self._note_look_up = note_look_up
+        self._record_look_up = record_look_up
 
     def __repr__(self) -> str:
         return f"<Lookups {self._pace!r}>"
@@ -42,8 +42,8 @@ class Lookups:
         """Count a look-up and return 0 if the PLD may have one now; else the wait in ms."""
         pld = self._pld_of(host)
         wait_ms = await self._take_turn(pld, host)
-        if not wait_ms and self._note_look_up is not None:
-            self._note_look_up(pld)
+        if not wait_ms and self._record_look_up is not None:
+            self._record_look_up(pld)
         return wait_ms
 
     async def _take_turn(self, pld: str, host: str) -> int:

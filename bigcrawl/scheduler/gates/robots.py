@@ -168,7 +168,7 @@ class Robots:
             expires_in_ms=kept_ms(fetched.cache_control, fetched.age, least_ms=least_ms),
         )
         asked_ms = asked_rest_ms(fetched, self._clock.now_ms(), self._policy.retry_after_max_ms)
-        held.note_answer(asked_ms, fetched.failure if verdict.reason == "unreachable" else "")
+        held.record_answer(asked_ms, fetched.failure if verdict.reason == "unreachable" else "")
         if verdict.reason == "unreachable":
             if earlier is None or earlier.reason == "unreachable":
                 return self._keep_unreachable(held, verdict, earlier, attempts)

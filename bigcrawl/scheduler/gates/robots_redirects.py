@@ -41,9 +41,9 @@ class RobotsRedirects:
         starts: Starts,
         fetch: Fetch,
         gaps: NotesFetches,
-        note_answer: Callable[[int | None, int], None],
+        record_answer: Callable[[int | None, int], None],
     ) -> None:
-        """`note_answer` takes each status, None without an answer, and the size of the body."""
+        """`record_answer` takes each status, None without an answer, and the size of the body."""
         self._crawl = crawl.config.crawl.name
         self._node = crawl.config.crawl.node
         self._policy = crawl.config.politeness
@@ -54,7 +54,7 @@ class RobotsRedirects:
         self._partition_of_host = crawl.partition_of_host
         self._shared_hosts = starts.shared_hosts
         self._gaps = gaps
-        self._note_answer = note_answer
+        self._record_answer = record_answer
         self._arrivals = crawl.arrivals
         self.fetched = 0
         self.answered = 0
@@ -84,7 +84,7 @@ class RobotsRedirects:
         self.fetched += 1
         with self._gaps.fetching(host_of(url)):
             fetched = await self._fetch(url, "GET", gaps, like)
-        self._note_answer(fetched.status, len(fetched.body))
+        self._record_answer(fetched.status, len(fetched.body))
         self.answered += fetched.status is not None
         self.times.note(self._clock.monotonic_ms() - since_ms)
         return fetched

@@ -71,7 +71,7 @@ class SharedHosts:
         self._paces = paces
         self._calls: Batcher[scripts.Call[int], int] = Batcher(client.run_each)
         self._urls = urls
-        urls.tell_left_hosts_to(self.note_end)
+        urls.tell_left_hosts_to(self.record_end)
         self._holds: dict[str, _Hold] = {}
         self._left: list[tuple[str, _Hold]] = []
         self._longest_ms = 0
@@ -89,9 +89,9 @@ class SharedHosts:
 
     async def meet(self) -> None:
         """Send a sign of life. If there are other crawls, hold the hosts being fetched."""
-        await self.note_company(*await self._client.run([self.sign_of_life()]))
+        await self.record_company(*await self._client.run([self.sign_of_life()]))
 
-    async def note_company(self, company: scripts.Company) -> None:
+    async def record_company(self, company: scripts.Company) -> None:
         self.are_kept, self._longest_ms = company.has_others, company.longest_ms
         if self.may_take and not company.all_hold:
             logger.info("nothing is taken until the nodes of other crawls on this Redis know of this one")
@@ -105,7 +105,7 @@ class SharedHosts:
     def longest_delay_ms(self) -> int:
         return self._longest_ms
 
-    def note_restart(self) -> None:
+    def record_restart(self) -> None:
         self._holds_all = False
 
     async def leave(self) -> None:
@@ -163,7 +163,7 @@ class SharedHosts:
     def leave_host(self, host: str, rest_ms: int) -> None:
         self._end_use(host, self._client.now_ms(), rest_ms)
 
-    def note_end(self, held: HeldUrl, rest_ms: int | None) -> None:
+    def record_end(self, held: HeldUrl, rest_ms: int | None) -> None:
         """Record that a URL is about to leave. If `rest_ms` is None, its host rests for as long as a fetch may take."""
         was_asked = not held.refusal or bool(held.robots_failure) or held.rest_after_head_ms >= 0
         was_fetched = held.stage in (Stage.ROBOTS, Stage.STARTED) and was_asked

@@ -68,7 +68,7 @@ class SpeedControl:
     def speed(self) -> Speed:
         return self._permits.speed
 
-    def note_time(self, now_ms: int) -> None:
+    def record_time(self, now_ms: int) -> None:
         self._ahead_ms = now_ms - self._clock.monotonic_ms()
 
     def adopt_plan(self, text: bytes | None) -> None:
@@ -106,11 +106,11 @@ class SpeedControl:
             delay_s = max(WAKE_MS_MIN, wait_ms + 1) / 1000
             self._alarm = asyncio.get_running_loop().call_later(delay_s, self._ring)
 
-    def note_start(self) -> None:
+    def record_start(self) -> None:
         self._permits.use()
 
-    def note_ended(self, body_bytes: int) -> None:
-        self._permits.note_ended(body_bytes)
+    def record_ended(self, body_bytes: int) -> None:
+        self._permits.record_ended(body_bytes)
 
     async def turn(self) -> None:
         """Wait until a robots.txt may be fetched. The next such fetch uses the permit."""
@@ -139,7 +139,7 @@ class SpeedControl:
                 self._permits.owe()
             fetched = await fetch(url, method, gaps, like)
             if self.limits:
-                self._permits.note_ended(len(fetched.body))
+                self._permits.record_ended(len(fetched.body))
             return fetched
 
         return paced_fetch

@@ -62,7 +62,7 @@ class Starts:
             Closed: the address is refused or unknown, or a gate opens later.
         """
         passages = self._passages
-        held.note_address(await self._addresses.find(held.host))
+        held.record_address(await self._addresses.find(held.host))
         if self.shared_hosts.are_kept:
             await self._hold(held)
         lines, grant = passages.lines(held.address, held.host, held.url), f"{held.partition}:{held.seq}"
@@ -133,5 +133,5 @@ class HeadFirst:
             raise Closed(retry_ms=0)  # another node has its host by now
         with self._gaps.fetching(held.host):
             fetched = await self._fetch(held.url, "HEAD", gaps, held.fields.body)
-        held.note_answer(asked_rest_ms(fetched, self._clock.now_ms(), self._retry_after_max_ms))
+        held.record_answer(asked_rest_ms(fetched, self._clock.now_ms(), self._retry_after_max_ms))
         return self._rules.against(fetched.status, fetched.content_type, fetched.content_length)

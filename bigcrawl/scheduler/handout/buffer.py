@@ -54,7 +54,7 @@ class Buffer:
 
     def put(self, held: HeldUrl) -> None:
         if held.passage.misses:
-            self._missed.note_admitted(held)
+            self._missed.record_admitted(held)
         if held.suspicion is not None and not held.refusal:
             self._suspects.put(held)
         elif held.passage.misses:
@@ -101,6 +101,6 @@ class Buffer:
                 self._admit_later(wait_ms / 1000, held)
                 continue
             if speed.limits:
-                speed.note_start()
+                speed.record_start()
             return self._fetches.start(held, max(now_ms, held.due_ms))
         return None

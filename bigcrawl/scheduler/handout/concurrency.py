@@ -59,17 +59,17 @@ class Crowd:
             return
         self._limit.note(host, took_ms, self._clock.monotonic_ms())
 
-    def note_connected(self, server: str, took_ms: int) -> None:
+    def record_connected(self, server: str, took_ms: int) -> None:
         if not self._is_fixed:
-            self._limit.note_connected(server, took_ms, self._clock.monotonic_ms())
+            self._limit.record_connected(server, took_ms, self._clock.monotonic_ms())
 
-    def note_head(self) -> None:
+    def record_response_head(self) -> None:
         """Record that a host has begun to answer."""
-        self._limit.note_head()
+        self._limit.record_response_head()
 
-    def note_transfer(self) -> None:
+    def record_transfer(self) -> None:
         if not self._is_fixed:
-            self._limit.note_life(self._clock.monotonic_ms())
+            self._limit.record_lifetime(self._clock.monotonic_ms())
 
     def ask_for_connection(self) -> bool:
         return not self._is_fixed and self._limit.ask_for_connection()

@@ -81,7 +81,7 @@ class Ends:
     def free_host(self, held: HeldUrl) -> int:
         rest_ms = self._rests.of_fetch(held)
         held.free_host(rest_ms)
-        self._host_gaps.note_end(held.host, held.answered_ms, rest_ms)
+        self._host_gaps.record_end(held.host, held.answered_ms, rest_ms)
         return rest_ms
 
     def end_fetched(self, held: HeldUrl) -> None:
@@ -102,7 +102,7 @@ class Ends:
                 rest_ms = max(rest_ms, self.health.rest_ms(held.host))
             end = Ended(held.seq, rest_ms, held.next_try, counter, held.fetched_bytes, news)
         if not held.refusal and held.rest_ms < 0:
-            self._host_gaps.note_end(held.host, held.answered_ms, rest_ms)
+            self._host_gaps.record_end(held.host, held.answered_ms, rest_ms)
         self.held.end(held, end, self._outbox.offered)
 
     def give_back(self, held: HeldUrl, delay_ms: int, counter: str = "", *, is_behind: bool = False) -> None:

@@ -41,7 +41,7 @@ class EngineSide:
     def sent_bytes(self) -> int:
         return 0
 
-    def note_limit(self, fetches: int) -> None:
+    def record_limit(self, fetches: int) -> None:
         """Adopt a new limit on concurrent fetches."""
 
     def revive_server(self) -> None:

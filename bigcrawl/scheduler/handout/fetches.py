@@ -44,35 +44,35 @@ class Fetches:
         self.under_way += 1
         self.waits.note(now_ms - held.due_ms)
         if self.slow.hosts:
-            self.slow.note_start(held)
+            self.slow.record_start(held)
         return held
 
-    def note_started(self, held: HeldUrl) -> None:
+    def record_started(self, held: HeldUrl) -> None:
         self._in_process.start(held)
         if held.suspicion is not None:
-            self.suspects.note_started(held)
+            self.suspects.record_started(held)
 
-    def note_answered(self, held: HeldUrl, ended_us: int = 0) -> None:
+    def record_answered(self, held: HeldUrl, ended_us: int = 0) -> None:
         if held.fetching_since_ms >= 0:
             held.stop_fetching(ended_us // 1_000 or self._clock.monotonic_ms())
             self.under_way -= 1
-            self._in_process.note_answered(held)
-            self._lanes.note_over(held, ended_us)
+            self._in_process.record_answered(held)
+            self._lanes.record_fetch_end(held, ended_us)
 
     def end(self, held: HeldUrl) -> None:
         if held.fetching_since_ms >= 0:
-            self.note_answered(held)
+            self.record_answered(held)
         if self._in_process.end(held) and self.suspects:
-            self.suspects.note_done(held)
+            self.suspects.record_done(held)
         held.finish(self._clock.monotonic_ms())
         slow = self.slow
         if slow.hosts or slow.fetching or held.download_ms > slow.after_ms:
-            slow.note_end(held)
+            slow.record_end(held)
         if self.speed.limits and not held.refusal:
-            self.speed.note_ended(held.fetched_bytes)
+            self.speed.record_ended(held.fetched_bytes)
         self._ends.end_fetched(held)
-        self._lanes.note_left(held)
+        self._lanes.record_departure(held)
 
     def leave(self, held: HeldUrl) -> None:
-        self.note_answered(held)
+        self.record_answered(held)
         self.slow.leave(held)

@@ -76,9 +76,9 @@ class Handout:
         self.speed = speed = SpeedControl(config, crawl.client, clock, self._wake)
         self._clock = clock
         self._call_later = call_later or _call_later
-        self.crowd = Crowd(config.pace, clock, engine.note_limit)
-        self.start_gaps = StartGaps(clock, paces, politeness.host_connections, observers.note_gap)
-        self.host_gaps = HostGaps(clock, paces, politeness.host_connections, observers.note_gap)
+        self.crowd = Crowd(config.pace, clock, engine.record_limit)
+        self.start_gaps = StartGaps(clock, paces, politeness.host_connections, observers.record_gap)
+        self.host_gaps = HostGaps(clock, paces, politeness.host_connections, observers.record_gap)
         self.ends = Ends(politeness, clock, outbox, paces, self.host_gaps, observers, dice)
         self.held = self.ends.held
         self.health = self.ends.health
@@ -93,7 +93,7 @@ class Handout:
             clock, self.fetches, self.crowd, self.start_gaps, self._missed, self.give_back, self._admit_later
         )
         self.lease = self.buffer.lease
-        engine.note_limit(self.crowd.limit)
+        engine.record_limit(self.crowd.limit)
 
     def __repr__(self) -> str:
         return f"<Handout held={len(self.held)} {self.buffer!r} {self.fetches!r}>"
@@ -121,9 +121,9 @@ class Handout:
         """Return 0 if a fetch that keeps these gaps may be sent, else the us to wait. `held` is its URL, if any."""
         wait_us = self.start_gaps.try_send(gaps) if gaps else 0
         if held is not None and not wait_us:
-            self.host_gaps.note_start(held.host, self._clock.monotonic_ms())
+            self.host_gaps.record_start(held.host, self._clock.monotonic_ms())
             if self.start_gaps.are_of_hosts:
-                self.lanes.note_sent(held)
+                self.lanes.record_sent(held)
         return wait_us
 
     def _admit_later(self, delay_s: float, held: HeldUrl) -> None:
@@ -132,18 +132,18 @@ class Handout:
     def give_back(self, held: HeldUrl, delay_ms: int, counter: str = "", *, is_behind: bool = False) -> None:
         """Return the URL to its place in its host's queue, or behind all others. The rest is at least `delay_ms`."""
         self.ends.give_back(held, delay_ms, counter, is_behind=is_behind)
-        self.lanes.note_left(held, is_back=True)
+        self.lanes.record_departure(held, is_back=True)
         self._wake_for_missed(held)
 
     def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
         """End the URL unfetched, and count it. With an errback it first goes to the engine, unless it ends `UNTOLD`."""
         self.fetches.leave(held)
-        held.note_detail(rule_hash(rule) if rule else 0)
+        held.record_detail(rule_hash(rule) if rule else 0)
         if held.has_errback and reason not in UNTOLD and held.stage in (Stage.WAITING, Stage.ROBOTS):
             self._refuse(held, reason)
             return
         self.ends.drop(held, reason)
-        self.lanes.note_left(held)
+        self.lanes.record_departure(held)
         self._wake_for_missed(held)
 
     def fail(self, held: HeldUrl, outcome: str, error: Exception | None = None) -> None:

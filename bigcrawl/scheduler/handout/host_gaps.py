@@ -23,24 +23,24 @@ HOSTS_REMEMBERED: Final = 20_000
 
 
 class HostGaps:
-    def __init__(self, clock: Clock, paces: Paces, connections: int, note_gap: NoteGap | None = None) -> None:
+    def __init__(self, clock: Clock, paces: Paces, connections: int, record_gap: NoteGap | None = None) -> None:
         self._clock = clock
         self._paces = paces
-        self._note_gap = note_gap if connections == 1 else None
+        self._record_gap = record_gap if connections == 1 else None
         self._ended: BoundedDict[str, tuple[int, int]] = BoundedDict(HOSTS_REMEMBERED)
         """By host: the end of its last fetch, on the monotonic clock, and the rest that was due then."""
 
     def __repr__(self) -> str:
         return f"<HostGaps hosts={len(self._ended)}>"
 
-    def note_start(self, host: str, now_ms: int) -> None:
+    def record_start(self, host: str, now_ms: int) -> None:
         last = self._ended.pop(host, None)
-        if last is not None and self._note_gap is not None:
+        if last is not None and self._record_gap is not None:
             ended_ms, due_ms = last
-            self._note_gap("host", host, now_ms - ended_ms, due_ms)
+            self._record_gap("host", host, now_ms - ended_ms, due_ms)
 
-    def note_end(self, host: str, ended_ms: int, due_ms: int) -> None:
-        if self._note_gap is not None:
+    def record_end(self, host: str, ended_ms: int, due_ms: int) -> None:
+        if self._record_gap is not None:
             self._ended.remember(host, (ended_ms, due_ms))
 
     @contextmanager
@@ -50,8 +50,8 @@ class HostGaps:
         The gap counts from the end of the block, even if the fetch fails. A longer rest that the answer asks for is
         not noted.
         """
-        self.note_start(host, self._clock.monotonic_ms())
+        self.record_start(host, self._clock.monotonic_ms())
         try:
             yield
         finally:
-            self.note_end(host, self._clock.monotonic_ms(), self._paces.host_delay_ms(host))
+            self.record_end(host, self._clock.monotonic_ms(), self._paces.host_delay_ms(host))

@@ -69,7 +69,7 @@ class HostHealth:
         """Return how many bad pages the host had in a row, at most `PAGES_REMEMBERED`."""
         return len(self._bad.get(host, NONE_BAD).pages) if self._bad else 0
 
-    def note_answer(self, host: str) -> None:
+    def record_answer(self, host: str) -> None:
         if host not in self._answered:
             self._answered.remember(host, None)
         if self._bad:
@@ -77,13 +77,13 @@ class HostHealth:
         if self._failing:
             self._failing.pop(host, None)
 
-    def note_broken(self, held: HeldUrl) -> None:
+    def record_broken(self, held: HeldUrl) -> None:
         """Record a server error or a broken answer. The host still counts as answering."""
         bad = self._bad.get(held.host, NONE_BAD)
-        self.note_answer(held.host)
-        self._note_bad(held.host, bad, held.fields.key, 0)
+        self.record_answer(held.host)
+        self._record_bad(held.host, bad, held.fields.key, 0)
 
-    def note_failure(self, held: HeldUrl, outcome: str) -> bool:
+    def record_failure(self, held: HeldUrl, outcome: str) -> bool:
         """Record a failure of a page or its host. Return whether the host fails."""
         host = held.host
         bad = self._bad.get(host, NONE_BAD)
@@ -94,7 +94,7 @@ class HostHealth:
         else:
             is_in_doubt = outcome not in FAILURES and not bad.silent and host not in self._failing
         if is_in_doubt and outcome in DOUBTFUL and not held.retry_after_ms:
-            self._note_bad(host, bad, page, bad.silent + (not is_known))
+            self._record_bad(host, bad, page, bad.silent + (not is_known))
             return False
         if host in self._answered:
             del self._answered[host]
@@ -126,21 +126,21 @@ class HostHealth:
         if self._failing and held.answered_ms < self._failing.get(held.host, (0, 0))[1]:
             return moved(held.next_order)  # its host failed while the page was parsed
         if outcome.startswith(BROKEN) and outcome not in NO_WORD:
-            self.note_broken(held)
+            self.record_broken(held)
             return answers(held.next_order)
         if outcome.startswith("status:"):
-            self.note_answer(held.host)
+            self.record_answer(held.host)
             return answers(held.next_order)
         return moved(held.next_order)
 
     def news_of(self, held: HeldUrl, report: str) -> HostNews:
         if report == ANSWERS:
-            self.note_answer(held.host)
+            self.record_answer(held.host)
             return answers()
-        if not self.note_failure(held, report):
+        if not self.record_failure(held, report):
             return moved(held.next_order)
         return fails(report, backoff(self._backoff, self._dice(), held.retry_after_ms), held.next_order)
 
-    def _note_bad(self, host: str, bad: BadPages, page: int | str, silent: int) -> None:
+    def _record_bad(self, host: str, bad: BadPages, page: int | str, silent: int) -> None:
         pages = bad.pages | {page} if len(bad.pages) < PAGES_REMEMBERED else bad.pages
         self._bad.remember(host, BadPages(pages, silent))

@@ -165,7 +165,7 @@ class Lanes:
             lane.line.append(held)
             self._start(held.host, lane)
 
-    def note_over(self, held: HeldUrl, ended_us: int = 0) -> None:
+    def record_fetch_end(self, held: HeldUrl, ended_us: int = 0) -> None:
         """Record the end of a fetch at `ended_us`, or now. After a failure the host stays in use until the URL ends."""
         host = held.host
         lane = self._lanes.get(host)
@@ -194,7 +194,7 @@ class Lanes:
         elif not lane.using:
             self._leave(host, lane)
 
-    def note_left(self, held: HeldUrl, *, is_back: bool = False) -> None:
+    def record_departure(self, held: HeldUrl, *, is_back: bool = False) -> None:
         lane = self._lanes.get(held.host)
         if lane is None or held not in lane.using:
             return
@@ -259,7 +259,7 @@ class Lanes:
         """Return the gap between starts on several connections; a single one is paced by its rests."""
         return 1_000 * self._paces.host_delay_ms(host) if self._connections > 1 else 0
 
-    def note_sent(self, held: HeldUrl) -> None:
+    def record_sent(self, held: HeldUrl) -> None:
         """Record that a URL was sent on one of several connections. If it was late, the turns after it are delayed."""
         lane = self._lanes.get(held.host)
         if lane is not None and held in lane.using:
@@ -304,7 +304,7 @@ class Lanes:
             if not lane.is_open and all(held.stage is Stage.ENDED for held in lane.using):
                 self._leave(host, lane)
 
-    def note_more(self, host: str, *, has_more: bool) -> None:
+    def record_more(self, host: str, *, has_more: bool) -> None:
         lane = self._open.get(host)
         if lane is not None:
             lane.has_more = has_more

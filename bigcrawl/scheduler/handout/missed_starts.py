@@ -35,7 +35,7 @@ class MissedStarts:
     def is_asking(self, held: HeldUrl) -> bool:
         return held in self._asking
 
-    def note_admitted(self, held: HeldUrl) -> None:
+    def record_admitted(self, held: HeldUrl) -> None:
         self._asking.discard(held)
 
     def ask(self, now_ms: int, room: int) -> None:

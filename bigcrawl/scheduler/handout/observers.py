@@ -130,36 +130,36 @@ class Observer:
     Its module `page` has `observer_of(NodeSide)`.
     """
 
-    def note_answer(self, held: HeldUrl, body: bytes) -> bytes:
+    def record_answer(self, held: HeldUrl, body: bytes) -> bytes:
         """Observe an answer with status 200. Return marks to send with its outcome, usually none."""
         return b""
 
-    def note_headers(self, status: int, headers: Headers, body_bytes: int) -> None:
+    def record_headers(self, status: int, headers: Headers, body_bytes: int) -> None:
         """Observe any answer; `body_bytes` counts its body as transferred."""
 
-    def note_unpacked(self, packed_bytes: int, body_bytes: int) -> None:
+    def record_unpacked(self, packed_bytes: int, body_bytes: int) -> None:
         """Observe that the body of an answer with status 200 was unpacked."""
 
     def before_end(self, held: HeldUrl, reason: str) -> None:
-        """Observe that a URL is about to end for good; `HeldUrl.note_again` lets it come again."""
+        """Observe that a URL is about to end for good; `HeldUrl.record_retry` lets it come again."""
 
     def was_fetched(self, held: HeldUrl) -> bool:
         """Whether the feature knows that the page of this URL was fetched before."""
         return False
 
-    def note_end(self, held: HeldUrl) -> None:
+    def record_end(self, held: HeldUrl) -> None:
         """Observe that a URL has ended with an answer, and Redis has recorded it."""
 
-    def note_robots(self, status: int | None, body_bytes: int) -> None:
+    def record_robots(self, status: int | None, body_bytes: int) -> None:
         """Observe the answer to a request for robots.txt; status None if there was none."""
 
-    def note_gap(self, kind: str, name: str, gap_ms: int, due_ms: int) -> None:
+    def record_gap(self, kind: str, name: str, gap_ms: int, due_ms: int) -> None:
         """Observe the gap kept between two fetches of a `host`, a `server` or a `space`."""
 
-    def note_sent(self, urls: int, *, is_elsewhere: bool) -> None:
+    def record_sent(self, urls: int, *, is_elsewhere: bool) -> None:
         """Observe that URLs were sent to an inbox, perhaps of a partition that another node owns."""
 
-    def note_look_up(self, pld: str) -> None:
+    def record_look_up(self, pld: str) -> None:
         """Observe that a name of a PLD was looked up."""
 
     def marks_of_end(self, held: HeldUrl) -> bytes:
@@ -186,7 +186,7 @@ class Observer:
     def complete(self) -> None:
         """Complete the rows of pages: some pages are safe, and their rows leave now."""
 
-    def note_offered(self, rows: tuple[ObservedRows, ...]) -> None:
+    def record_offered(self, rows: tuple[ObservedRows, ...]) -> None:
         """Observe that the rows of a page have left."""
 
     def send_again(self) -> None:
@@ -200,8 +200,8 @@ class Observers:
     """The observers of a node. A feature costs a page nothing for methods that it does not override.
 
     Attributes:
-        note_headers, note_unpacked, note_end, note_robots, note_sent: call the observers' methods.
-        note_gap, before_end: likewise; None if no observer has the method.
+        record_headers, record_unpacked, record_end, record_robots, record_sent: call the observers' methods.
+        record_gap, before_end: likewise; None if no observer has the method.
     """
 
     def __init__(self, held: HeldUrls, outbox: TakesRows, observers: Iterable[Observer]) -> None:
@@ -209,20 +209,20 @@ class Observers:
         self._outbox = outbox
         self.all = tuple(observers)
         self._of = {type(one): one for one in self.all}
-        self._note_answer = self._those_with("note_answer")
-        self._note_look_up = self._those_with("note_look_up")
+        self._record_answer = self._those_with("record_answer")
+        self._record_look_up = self._those_with("record_look_up")
         self.marks_of_end = self._those_with("marks_of_end")
         self._send = self._those_with("send")
         self._rows_of = self._those_with("rows_of")
         self._links_of = self._those_with("links_of")
         self._complete = self._those_with("complete")
-        self._note_offered = self._those_with("note_offered")
-        self.note_headers = self._each("note_headers") or _ignore
-        self.note_unpacked = self._each("note_unpacked") or _ignore
-        self.note_end = self._each("note_end") or _ignore
-        self.note_robots = self._each("note_robots") or _ignore
-        self.note_sent = self._each("note_sent") or _ignore
-        self.note_gap = self._each("note_gap")
+        self._record_offered = self._those_with("record_offered")
+        self.record_headers = self._each("record_headers") or _ignore
+        self.record_unpacked = self._each("record_unpacked") or _ignore
+        self.record_end = self._each("record_end") or _ignore
+        self.record_robots = self._each("record_robots") or _ignore
+        self.record_sent = self._each("record_sent") or _ignore
+        self.record_gap = self._each("record_gap")
         self.before_end = self._each("before_end")
         self._was_fetched = self._those_with("was_fetched")
         self._reported = self._those_with("reported")
@@ -261,18 +261,18 @@ class Observers:
     def reported(self) -> dict[str, Any]:
         return {name: value for reported in self._reported for name, value in reported().items()}
 
-    def note_answer(self, held: HeldUrl, body: bytes) -> None:
-        if self._note_answer:
-            held.note_marks(b"".join([note(held, body) for note in self._note_answer]))
+    def record_answer(self, held: HeldUrl, body: bytes) -> None:
+        if self._record_answer:
+            held.record_marks(b"".join([note(held, body) for note in self._record_answer]))
 
-    def note_look_up(self, pld: str) -> None:
-        for note in self._note_look_up:
+    def record_look_up(self, pld: str) -> None:
+        for note in self._record_look_up:
             note(pld)
 
-    def note_page(self, held: HeldUrl, body: bytes, *, is_text: bool) -> None:
+    def record_page(self, held: HeldUrl, body: bytes, *, is_text: bool) -> None:
         if body and self._rows_of:
             page = SeenPage(held, body, is_text=is_text)
-            held.note_rows(tuple([row for rows_of in self._rows_of for row in rows_of(page)]))
+            held.record_rows(tuple([row for rows_of in self._rows_of for row in rows_of(page)]))
 
     def links_of(self, held: HeldUrl) -> tuple[PageLinks, ...]:
         return tuple([links_of(held) for links_of in self._links_of])
@@ -289,9 +289,9 @@ class Observers:
         for held in safe:
             for rows in held.rows:
                 outbox.offer_rows(rows)
-            for note in self._note_offered:
+            for note in self._record_offered:
                 note(held.rows)
-            held.note_rows_offered(outbox.offered)
+            held.record_rows_offered(outbox.offered)
 
     async def send(self, *, is_last: bool = False) -> None:
         for send in self._send:

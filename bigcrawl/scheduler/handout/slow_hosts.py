@@ -30,14 +30,14 @@ class SlowHosts:
     def have_room_for(self, host: str) -> bool:
         return host not in self.hosts or len(self.fetching) < max(1, self._crowd.shared // FETCHES_PART)
 
-    def note_start(self, held: HeldUrl) -> None:
+    def record_start(self, held: HeldUrl) -> None:
         if held.host in self.hosts:
             self.fetching.add(held)
 
     def leave(self, held: HeldUrl) -> None:
         self.fetching.discard(held)
 
-    def note_end(self, held: HeldUrl) -> None:
+    def record_end(self, held: HeldUrl) -> None:
         self.leave(held)
         if held.outcome == ABORTED:
             return

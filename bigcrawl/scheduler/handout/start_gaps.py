@@ -30,10 +30,10 @@ class StartGaps:
     """Remembers when a fetch last started, and was last sent, at each gate. Measures the gaps kept."""
 
     def __init__(
-        self, clock: Clock, paces: Paces | None = None, connections: int = 1, note_gap: NoteGap | None = None
+        self, clock: Clock, paces: Paces | None = None, connections: int = 1, record_gap: NoteGap | None = None
     ) -> None:
         self._clock = clock
-        self._note_gap = note_gap
+        self._record_gap = record_gap
         self._paces = paces
         self.are_of_hosts = connections > 1 and paces is not None
         self._started_ms: BoundedDict[str, int] = BoundedDict(GATES_REMEMBERED)
@@ -52,19 +52,19 @@ class StartGaps:
 
     def try_send(self, gaps: tuple[Space, ...]) -> int:
         """Return 0 and record the time if a fetch that is sent now keeps all its gaps, else return the us to wait."""
-        now_us, sent_us, note_gap = self._clock.monotonic_us(), self._sent_us, self._note_gap
+        now_us, sent_us, record_gap = self._clock.monotonic_us(), self._sent_us, self._record_gap
         wait_us = _wait(sent_us, gaps, now_us, 1_000)
         if wait_us:
             return wait_us
         for name, gap_ms in gaps:
             before_us = sent_us.get(name)
-            if note_gap is not None and before_us is not None and not name.startswith(_HOST):
+            if record_gap is not None and before_us is not None and not name.startswith(_HOST):
                 kind = "space" if " " in name else "server"  # names of spaces have a blank, see `gates.spaces`
-                note_gap(kind, name, (now_us - before_us) // 1_000, gap_ms)
+                record_gap(kind, name, (now_us - before_us) // 1_000, gap_ms)
             sent_us.remember(name, now_us)
         return 0
 
-    def note_sent(self, gaps: tuple[Space, ...]) -> None:
+    def record_sent(self, gaps: tuple[Space, ...]) -> None:
         """Record that a fetch was sent only now: the next ones keep their gaps to this moment."""
         now_us = self._clock.monotonic_us()
         for name, _ in gaps:

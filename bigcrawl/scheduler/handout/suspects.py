@@ -57,7 +57,7 @@ class Suspects:
     def has_news(self) -> bool:
         return bool(self.proven or self.cleared or len(self))
 
-    def note_taken(self, held: HeldUrl) -> bool:
+    def record_taken(self, held: HeldUrl) -> bool:
         """Record a taken suspect. Return whether it is proven to kill and goes no further."""
         assert held.suspicion is not None, "a suspect has a suspicion"
         if held.suspicion.is_proof(self._deaths_max):
@@ -78,19 +78,19 @@ class Suspects:
             return deque() if len(self._in_process) else self._announced
         return deque() if len(self._in_process) >= FEW else self._few or others
 
-    def note_started(self, held: HeldUrl) -> None:
+    def record_started(self, held: HeldUrl) -> None:
         assert held.suspicion is not None, "a suspect has a suspicion"
         self._tried[held] = self._clock.monotonic_ms()
         if held.suspicion.wants_solitude(self._deaths_max):
             self._lone = held
 
-    def note_done(self, held: HeldUrl) -> None:
+    def record_done(self, held: HeldUrl) -> None:
         self._tried.pop(held, None)
         if self._lone is held:
             self._lone = None
         self._wake()
 
-    def note_cleared(self, held: HeldUrl) -> None:
+    def record_cleared(self, held: HeldUrl) -> None:
         self.cleared.append(held)
 
     def forget_cleared(self, count: int) -> None:
@@ -106,7 +106,7 @@ class Suspects:
             return None
         return self._alone[0]
 
-    def note_announced(self, held: HeldUrl) -> None:
+    def record_announced(self, held: HeldUrl) -> None:
         if held in self._alone and held.stage is Stage.BUFFERED:
             self._alone.remove(held)
             self._announced.append(held)
@@ -135,7 +135,7 @@ class Suspects:
 
     def let_others_go_on(self, held: HeldUrl) -> None:
         if held in self._tried:
-            self.note_done(held)
+            self.record_done(held)
 
     def _drop_ended(self) -> None:
         for line in (self._few, self._alone, self._announced):

@@ -78,7 +78,7 @@ class Parts:
         self.handout = handout = Handout(crawl, engine, outbox, observers)
         self.workload = workload = Workload(config.frontier, handout, outbox)
         offer_hint, may_rest = outbox.offer_hint, workload.may_rest
-        self.ownership = ownership = Ownership(crawl, handout, offer_hint, may_rest, budgets, self._note_ended)
+        self.ownership = ownership = Ownership(crawl, handout, offer_hint, may_rest, budgets, self._record_ended)
         self.gates = gates = Gates(crawl, dns, fetch, handout, ownership, observers, engine)
         self.exchange = UrlExchange(crawl, ownership, handout, outbox, gates.aside, callbacks, observers)
         self.trials = Trials(client, ownership, handout)
@@ -86,19 +86,19 @@ class Parts:
         self.progress = CrawlProgress(crawl, ownership, handout, outbox, self.exchange)
         self.heartbeat = Heartbeat(crawl, ownership, handout, gates.shared_hosts, self._report)
         self.starts = StartRequests(crawl, self.heartbeat.send)
-        outbox.tell_sent_to(self._note_sent)
+        outbox.tell_sent_to(self._record_sent)
 
     def __repr__(self) -> str:
         return f"<Parts of {self.crawl.node_id}>"
 
-    def _note_sent(self, partition: int, urls: int) -> None:
+    def _record_sent(self, partition: int, urls: int) -> None:
         is_elsewhere = partition not in self.ownership.owned
-        self.observers.note_sent(urls, is_elsewhere=is_elsewhere)
+        self.observers.record_sent(urls, is_elsewhere=is_elsewhere)
         if is_elsewhere:
             self.crawl.arrivals.note(partition)
 
-    def _note_ended(self, owned: OwnedPartition, ended: list[HeldUrl]) -> None:
-        self.exchange.note_ended(owned, ended)
+    def _record_ended(self, owned: OwnedPartition, ended: list[HeldUrl]) -> None:
+        self.exchange.record_ended(owned, ended)
 
     def _report(self) -> dict[str, Any]:
         return {

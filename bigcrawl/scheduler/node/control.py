@@ -92,7 +92,7 @@ class ControlHash:
         beside = [arrivals.command] if arrivals is not None else []
         fields, *noticed = await self._client.commands([("HGETALL", self._key), *beside])
         if arrivals is not None:
-            arrivals.note_read(*beside, *noticed)
+            arrivals.record_read(*beside, *noticed)
         self.fields = {name.decode("utf-8", "replace"): value for name, value in pairs_of(fields)}
         self.now_ms = self._client.now_ms()
 
@@ -149,18 +149,18 @@ class Control:
     async def read(self) -> bool:
         await self._hash.read(self._arrivals)
         self._due_ms = self._clock.monotonic_ms() + READ_MS
-        self._speed.note_time(self._hash.now_ms)
+        self._speed.record_time(self._hash.now_ms)
         is_paused = bool(self._paused & self._hash.fields.keys())
         self._speed.adopt_plan(STANDSTILL if is_paused else self._hash.fields.get(SPEED))
         self._joined_ms = self._joined_ms or self._hash.now_ms
         self.is_closed = self.is_closed or _number_of(self._hash.fields.get(CLOSED)) > self._joined_ms
-        self._note_discovery(Discovery.from_field(self._hash.fields.get(DISCOVERY)))
+        self._record_discovery(Discovery.from_field(self._hash.fields.get(DISCOVERY)))
         self._elsewhere.adopt(self._hash.fields.get(FINGERPRINTS))
         self.checkpoint = _number_of(self._hash.fields.get(CHECKPOINT))
         self.is_drained = self.is_drained or self._drained in self._hash.fields
         if self._hash.fields.get(BUDGETED) != self._budgets_change:
             self._budgets_change = self._hash.fields.get(BUDGETED)
-            self._budgets.note_change()
+            self._budgets.record_change()
         if self._hash.fields.get(FORGOTTEN) != self._forgotten:
             self._forgotten = self._hash.fields.get(FORGOTTEN)
             self._send_again()
@@ -177,7 +177,7 @@ class Control:
         await self._client.command("HSET", self._keys.control, CLOSED, str(self._client.now_ms()))
         await self.read()
 
-    def _note_discovery(self, discovery: Discovery) -> None:
+    def _record_discovery(self, discovery: Discovery) -> None:
         if discovery.is_on != self.discovers:
             logger.info("discovery is %(word)s", {"word": "on" if discovery.is_on else "off: links are not queued"})
         self.discovers = discovery.is_on
@@ -204,7 +204,7 @@ class Control:
             return False
         if entries != self._aside.blacklist.entries:
             logger.info("blacklist: %(count)d entries", {"count": len(entries)})
-        self._budgets.note_blacklist(now)
+        self._budgets.record_blacklist(now)
         self._aside.obey(now)
         return True
 

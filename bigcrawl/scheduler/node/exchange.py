@@ -61,7 +61,7 @@ class UrlExchange:
         self._aside = aside
         self._callbacks = callbacks
         self._marks_of_end = observers.marks_of_end
-        self._note_page = observers.note_end
+        self._record_page = observers.record_end
         self.failed = FailedFetches(crawl.client, crawl.clock, crawl.config.crawl.name, crawl.pld_of)
         self.pages = 0
         self.bytes = 0  # includes repeated tries
@@ -102,7 +102,7 @@ class UrlExchange:
             for owned in partitions
         ]
         for owned in partitions:
-            owned.note_asked()
+            owned.record_asked()
         self._ownership.table.news.to_look.update(partitions)
         try:
             results = await self._client.run_each(calls)
@@ -115,11 +115,11 @@ class UrlExchange:
             self._ownership.table.lose(owned)
         done = replies.done
         # Ends come first, because the same call may have taken a URL that it returned.
-        forgotten = [held for owned, _ in done for held in self._note_ends(owned, ends.get(owned, ()))]
+        forgotten = [held for owned, _ in done for held in self._record_ends(owned, ends.get(owned, ()))]
         self._handout.held.forget(forgotten, now_ms, self._client.running_ms)
         self._handout.held.forget_safe(self._client.running_ms)
         for owned, exchanged in done:
-            self._note_taken(owned, shares.get(owned, 0), exchanged, now_ms)
+            self._record_taken(owned, shares.get(owned, 0), exchanged, now_ms)
         replies.raise_failure()
         return True
 
@@ -142,7 +142,7 @@ class UrlExchange:
                 by_partition.setdefault(owned, []).append(held)
                 assert held.end is not None, "an ended URL has an end"
                 left_ms = held.end.delay_ms - waited_ms(held, now_ms)
-                owned.note_due_by(now_ms + left_ms - TOGETHER_MS)
+                owned.record_due_by(now_ms + left_ms - TOGETHER_MS)
         return by_partition
 
     def _ahead(
@@ -160,8 +160,8 @@ class UrlExchange:
                 lanes.shut(lacking.host)
                 continue
             more = owned.hot.by_host[lacking.host] - lacking.held
-            lanes.note_more(lacking.host, has_more=more > 0)
-            owned.schedule.note_use(more * lacking.each_ms)
+            lanes.record_more(lacking.host, has_more=more > 0)
+            owned.schedule.record_use(more * lacking.each_ms)
             free_here = min(free.get(owned, 0), places)
             if (most := min(lacking.urls, more, free_here + room)) > 0:
                 found.setdefault(owned, []).append((lacking.host, most))
@@ -195,7 +195,7 @@ class UrlExchange:
     ) -> scripts.Call[Exchanged]:
         rows = [_end_row(held, now_ms) for held in ended]
         for held in ended:
-            held.note_end_sent(self._rows_of(held))
+            held.record_end_sent(self._rows_of(held))
         connections, delay_ms = self._policy.host_connections, self._policy.host_delay_ms
         return scripts.exchange_urls(
             owned.keys,
@@ -223,24 +223,24 @@ class UrlExchange:
             return rows
         return pack_outcome(held.fields.key, held.end.counter, held.detail) + rows
 
-    def note_ended(self, owned: OwnedPartition, ended: Sequence[HeldUrl]) -> None:
+    def record_ended(self, owned: OwnedPartition, ended: Sequence[HeldUrl]) -> None:
         now_ms, running_ms = self._clock.monotonic_ms(), self._client.running_ms
-        self._handout.held.forget(list(self._note_ends(owned, ended)), now_ms, running_ms)
+        self._handout.held.forget(list(self._record_ends(owned, ended)), now_ms, running_ms)
 
-    def _note_ends(self, owned: OwnedPartition, ended: Sequence[HeldUrl]) -> Sequence[HeldUrl]:
+    def _record_ends(self, owned: OwnedPartition, ended: Sequence[HeldUrl]) -> Sequence[HeldUrl]:
         if any(held.end and not held.end.member for held in ended):
-            owned.inbox.note_others()
+            owned.inbox.record_others()
         for held in ended:
             assert held.end is not None, "an ended URL has an end"
             self._count(held.end)
             self.failed.note(held)
             if not held.end.member:
                 if held.suspicion is not None:
-                    self._handout.suspects.note_cleared(held)
-                owned.hot.note_ended(held.host)
+                    self._handout.suspects.record_cleared(held)
+                owned.hot.record_ended(held.host)
                 if held.end.counter.startswith("status:"):
                     self.pages += 1
-                    self._note_page(held)
+                    self._record_page(held)
                     self._ownership.hot_share.note(held.end.delay_ms)
         return ended
 
@@ -248,14 +248,14 @@ class UrlExchange:
         self.ends[end.counter] = self.ends.get(end.counter, 0) + 1
         self.bytes += end.fetched_bytes
 
-    def _note_taken(self, owned: OwnedPartition, share: int, reply: Exchanged, now_ms: int) -> None:
+    def _record_taken(self, owned: OwnedPartition, share: int, reply: Exchanged, now_ms: int) -> None:
         if self._ownership.owned.get(owned.keys.partition) is not owned:
             return  # its new owner has the URLs
         server_ms, next_due_ms, _, urls, ahead = reply
         # This may be in the past: the partition whose host has waited longest is asked first.
-        owned.note_answer(now_ms + next_due_ms - server_ms if next_due_ms >= 0 else NEVER_MS)
+        owned.record_answer(now_ms + next_due_ms - server_ms if next_due_ms >= 0 else NEVER_MS)
         if share:
-            owned.note_take(share, len(urls) - ahead, is_more_due=owned.due_ms <= now_ms + HORIZON_MS)
+            owned.record_take(share, len(urls) - ahead, is_more_due=owned.due_ms <= now_ms + HORIZON_MS)
         for number, url in enumerate(urls):
             # One more millisecond, because the clock here is rounded down.
             wait_ms = url.due_ms - server_ms
@@ -263,7 +263,7 @@ class UrlExchange:
             self._handout.held.add(held)
             if methods and self._is_stopped(held, methods):
                 continue
-            if held.suspicion is not None and self._handout.suspects.note_taken(held):
+            if held.suspicion is not None and self._handout.suspects.record_taken(held):
                 continue
             if number < ahead:
                 self._handout.lanes.put_ahead(held)

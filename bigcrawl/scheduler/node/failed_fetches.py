@@ -72,7 +72,7 @@ class FailedFetches:
         sent, self._waiting = self._waiting, {}
         rows = [(f"{reason}\n{pld}", failed.fetches, failed.url) for (reason, pld), failed in sent.items()]
         try:
-            await self._client.run([scripts.note_errors(self._keys, rows, KEPT_MAX)])
+            await self._client.run([scripts.record_errors(self._keys, rows, KEPT_MAX)])
         except RedisRefusedError:
             return
         except BaseException:

@@ -92,9 +92,9 @@ class Sweeper:
         identity = owned.identity
         [dropped] = await self._client.run([scripts.drop_urls(owned.keys, identity, host, f"dropped:{reason}", ended)])
         for _ in range(dropped if owned.identity is identity else 0):  # otherwise they are counted already
-            owned.hot.note_ended(host)
+            owned.hot.record_ended(host)
         if dropped:
-            owned.inbox.note_others()
+            owned.inbox.record_others()
         return len(members), dropped
 
     async def _ended(self, members: list[bytes], reason: str) -> list[tuple[bytes, bytes]]:

@@ -50,7 +50,7 @@ class Gates:
         self.answers = SharedAnswers(client, CrawlKeys(name), config.dns.shared_answers)
         self.aside = Aside(client, held, ownership, config.politeness.host_connections)
         self.shared_hosts = SharedHosts(config, node_id, client, clock, paces, held)
-        lookups = Lookups(config, clock, crawl.pld_of, self._budget_of, observers.note_look_up)
+        lookups = Lookups(config, clock, crawl.pld_of, self._budget_of, observers.record_look_up)
         resolves_here = local_names(config.dns)
         addresses = AddressCheck(config.politeness, dns, lookups, self.aside, resolves_here, engine.on_fatal)
         spaces, longest_ms = Spaces(config.pace, paces, crawl.pld_of), self.shared_hosts.longest_delay_ms
@@ -58,7 +58,7 @@ class Gates:
         try_start = handout.start_gaps.try_start_until
         starts = Starts(addresses, passages, self.shared_hosts, clock, speed.turn, try_start)
         fetch = speed.paced(fetch)
-        redirects = RobotsRedirects(crawl, starts, fetch, handout.host_gaps, observers.note_robots)
+        redirects = RobotsRedirects(crawl, starts, fetch, handout.host_gaps, observers.record_robots)
         self.robots = Robots(config, client, clock, starts, redirects, paces, handout.health.fails)
         asked_max_ms = config.politeness.retry_after_max_ms
         heads = HeadFirst(HeadRules(config), starts, fetch, handout.host_gaps, asked_max_ms)

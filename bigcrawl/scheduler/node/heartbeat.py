@@ -58,7 +58,7 @@ class Heartbeat:
         )
         if isinstance(company, BigcrawlError):
             raise company
-        await self._shared_hosts.note_company(company)
+        await self._shared_hosts.record_company(company)
 
 
 class Leases:
@@ -75,7 +75,7 @@ class Leases:
 
     def begin(self) -> None:
         """Begin the node's lease before the first claim, so that no partition's lease ends earlier."""
-        self._note_renewal(self._clock.monotonic_ms())
+        self._record_renewal(self._clock.monotonic_ms())
 
     def tell_views_to(self, tell: Callable[[Sequence[PartitionView]], None] | None) -> None:
         """Set `tell` to be called with full views of all owned partitions. With None, only those with news are read."""
@@ -86,19 +86,19 @@ class Leases:
         tell = self._tell_views
         found = await looks.run(sent_ms, holds_urls=len(self._handout.held) > 0, sees_all=tell is not None)
         for owned, view in found:
-            owned.note_inbox(view)
+            owned.record_inbox(view)
             if owned.away.wants_look(sent_ms):
                 self._ownership.table.news.to_tend.add(owned)
             if view.next_due_ms >= 0:
-                owned.note_due_by(sent_ms + view.next_due_ms - view.now_ms)
+                owned.record_due_by(sent_ms + view.next_due_ms - view.now_ms)
         # All partitions with unfolded URLs were read, because they have news until they are folded.
-        self._workload.note_unfolded(sum(owned.inbox.unfolded_urls for owned, _ in found))
+        self._workload.record_unfolded(sum(owned.inbox.unfolded_urls for owned, _ in found))
         if tell is not None:
             tell([view for _, view in found])
         if not self._ownership.claims.is_reclaiming:
-            self._note_renewal(min(sent_ms, looks.renewed_ms))
+            self._record_renewal(min(sent_ms, looks.renewed_ms))
 
-    def _note_renewal(self, sent_ms: int) -> None:
+    def _record_renewal(self, sent_ms: int) -> None:
         if not self._handout.lease.is_valid:
             self._handout.break_off()  # no fetch from before may continue under a new lease
         self._handout.lease.renew(sent_ms + self._lease_ms - min(LEASE_MARGIN_MS, self._lease_ms // 4))

@@ -177,7 +177,7 @@ class Outbox:
         self._seal()
         while batches := self._next_batches():
             results = await client.run_each([self._call(batch) for batch in batches])
-            failed = self._note_sent(batches, results, client.running_ms)
+            failed = self._record_sent(batches, results, client.running_ms)
             if failed is not None:
                 raise failed
         self._forget_safe(client.running_ms)
@@ -274,7 +274,7 @@ class Outbox:
         hints = batch.edges, batch.observed
         return scripts.append_batch(keys, self._node, batch.session, batch.number, batch.data, batch.urls, *hints)
 
-    def _note_sent(self, batches: list[_Batch], results: list[Any], running_ms: int) -> BigcrawlError | None:
+    def _record_sent(self, batches: list[_Batch], results: list[Any], running_ms: int) -> BigcrawlError | None:
         """Keep the refused batches in order, begin new sessions where needed, and return the first error."""
         failed: BigcrawlError | None = None
         taken: set[int] = set()

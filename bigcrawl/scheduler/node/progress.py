@@ -121,7 +121,7 @@ class CrawlProgress:
         self.pages_before = self._pages_surveyed = seen.pages
         self.is_finished = seen.is_empty and not seen.holdup and await self.finish.is_announced(seen)
 
-    def note_end(self, *, is_certain: bool) -> None:
+    def record_end(self, *, is_certain: bool) -> None:
         """Record an announced end. It was premature if URLs came up meanwhile."""
         self.is_finished = is_certain
         self._ended_too_soon = not is_certain
@@ -130,7 +130,7 @@ class CrawlProgress:
         self.is_finished = False
         self._ended_too_soon = True
 
-    def note_start(self, *, is_done: bool) -> None:
+    def record_start(self, *, is_done: bool) -> None:
         self.is_finished = self.is_finished and is_done
 
     async def take_back_end(self) -> None:

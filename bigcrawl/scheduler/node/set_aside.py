@@ -101,7 +101,7 @@ class Aside:
         for owned in replies.lost:
             self._ownership.table.lose(owned)
         for owned, entries in replies.done:
-            _note_moved(owned, [held for held, _ in by_partition[owned]], entries, self._client.running_ms)
+            _record_moved(owned, [held for held, _ in by_partition[owned]], entries, self._client.running_ms)
         if replies.failed is not None:
             raise TransientStoreError(f"URLs could not be set aside: {replies.failed}")
         return True
@@ -111,10 +111,10 @@ class Aside:
         return scripts.set_aside_urls(owned.keys, owned.identity, self._connections, urls)
 
 
-def _note_moved(owned: OwnedPartition, moved: list[HeldUrl], entries: list[str], running_ms: int) -> None:
-    owned.inbox.note_urls()
-    owned.note_due_by(min(held.due_ms for held in moved))
+def _record_moved(owned: OwnedPartition, moved: list[HeldUrl], entries: list[str], running_ms: int) -> None:
+    owned.inbox.record_urls()
+    owned.record_due_by(min(held.due_ms for held in moved))
     for held, entry_id in zip(moved, entries, strict=True):
-        owned.hot.note_ended(held.host)
+        owned.hot.record_ended(held.host)
         if entry_id:
             owned.moved.note(entry_id, held.host, [order_of(held.fields.priority, held.seq)], running_ms)

@@ -71,7 +71,7 @@ class Trials:
                 "%(url)s was in process when a node died, %(deaths)d times by now; it is tried alone",
                 {"url": held.url, "deaths": held.suspicion.deaths},
             )
-            self._suspects.note_announced(held)
+            self._suspects.record_announced(held)
         else:
             self._handout.give_back(held, 0)
 

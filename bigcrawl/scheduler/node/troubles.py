@@ -20,20 +20,20 @@ class Troubles:
     def __repr__(self) -> str:
         return f"<Troubles of {sorted(self._failing)} restarted={self.is_restarted}>"
 
-    def note_restart(self) -> None:
+    def record_restart(self) -> None:
         self.is_restarted = True
 
-    def note_recovery(self) -> None:
+    def record_recovery(self) -> None:
         self.is_restarted = False
 
-    def note_failure(self, loop: str, error: BigcrawlError) -> None:
+    def record_failure(self, loop: str, error: BigcrawlError) -> None:
         """Record a failed round of a loop. Only the first is logged, until all loops succeed again."""
         if not self._failing:
             logger.warning("waiting: %(error)s", {"error": error})
             self.text = str(error)
         self._failing.add(loop)
 
-    def note_success(self, loop: str) -> None:
+    def record_success(self, loop: str) -> None:
         """Record a successful round, which counts only while Redis and this node are in line."""
         if loop in self._failing and not (self.is_restarted or self._client.in_doubt):
             self._failing.discard(loop)

@@ -66,7 +66,7 @@ class Unfolded:
         partitions = list(self._sent)
         rows = [("HGET", partition_keys(self._crawl, partition).state, "folded") for partition in partitions]
         for partition, folded in zip(partitions, await client.commands(rows), strict=True):
-            self._note_folded(partition, folded.decode() if folded else "0-0")
+            self._record_folded(partition, folded.decode() if folded else "0-0")
         self._looks = self._looks + 1 if self.is_full else 0
         if self._looks == PATIENCE:
             logger.warning(
@@ -75,7 +75,7 @@ class Unfolded:
                 {"urls": self.urls, "partitions": self._fullest()},
             )
 
-    def _note_folded(self, partition: int, folded: str) -> None:
+    def _record_folded(self, partition: int, folded: str) -> None:
         portions = self._sent.get(partition)
         while portions and id_order(portions[0][0]) <= id_order(folded):
             self.urls -= portions.popleft()[1]

@@ -32,10 +32,10 @@ class Workload:
     def stop(self) -> None:
         self.is_stopping = True
 
-    def note_unfolded(self, urls: int) -> None:
+    def record_unfolded(self, urls: int) -> None:
         self._unfolded = urls
 
-    def note_moved(self) -> None:
+    def record_moved(self) -> None:
         if self.is_empty:
             self.moves += 1
             self.emptied.set()

@@ -102,18 +102,18 @@ class CrawlBudgets:
     def is_stale(self, now_ms: int) -> bool:
         return now_ms >= self._stale_ms
 
-    def note_look(self, now_ms: int) -> None:
+    def record_poll(self, now_ms: int) -> None:
         self._stale_ms = now_ms + REFRESH_MS
         self.is_told = False
 
     def look_again(self) -> None:
         self._stale_ms = 0
 
-    def note_change(self) -> None:
+    def record_change(self) -> None:
         self.is_told = True
         self.look_again()
 
-    def note_blacklist(self, blacklist: Blacklist) -> None:
+    def record_blacklist(self, blacklist: Blacklist) -> None:
         """Withhold the URLs that this blacklist covers, from the next refresh on."""
         self._new_blacklist = blacklist
         self.look_again()

@@ -146,7 +146,7 @@ class Folding:
             results = await self._thread.run_each(folds)
         finally:
             for owned in due:
-                self._table.note_files(owned)
+                self._table.record_files(owned)
         steps = {p: step for p, step in zip(due, results, strict=True) if not isinstance(step, BigcrawlError)}
         calls: list[tuple[OwnedPartition, scripts.Call[Any]]] = []
         for owned, step in steps.items():
@@ -156,7 +156,7 @@ class Folding:
         await self._owed_sender.send(steps)  # the committed steps are recorded by now
         await self._table.run(sorted(calls, key=lambda asked: is_publish(asked[1])))
         self._confirm([owned for owned in due if owned not in behind])
-        await self._budgets.note_admitted(steps)
+        await self._budgets.record_admitted(steps)
         self._table.set_damaged_apart(due, results)
         return sum(len(step.batch.urls) for step in steps.values() if step.batch)
 
@@ -205,7 +205,7 @@ class Folding:
     def _confirm(self, stepped: Sequence[OwnedPartition]) -> None:
         now_ms = self._clock.monotonic_ms()
         for owned in stepped:
-            owned.note_admitted(now_ms)
+            owned.record_admitted(now_ms)
         self._unconfirmed.difference_update(stepped)
 
 

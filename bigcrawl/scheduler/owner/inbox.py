@@ -57,15 +57,15 @@ class InboxReader:
         self._were_urls_noted = self._were_others_noted = False
         self._seen_upto = self._seen_urls_upto = _NO_ORDER
 
-    def note_urls(self) -> None:
+    def record_urls(self) -> None:
         self.has_urls = self._were_urls_noted = True
         self._tell()
 
-    def note_others(self) -> None:
+    def record_others(self) -> None:
         self.has_others = self._were_others_noted = True
         self._tell()
 
-    def note_view(self, view: PartitionView, folded: str) -> None:
+    def record_view(self, view: PartitionView, folded: str) -> None:
         """Learn from a view of Redis whether entries wait after the last folded one, and whether they have URLs."""
         unfolded = view.count("appended_urls") - view.count("folded_urls")
         inbox_id = id_order(view.inbox_id)
@@ -91,7 +91,7 @@ class InboxReader:
         self._read_upto = entries[-1].id if entries else NO_INBOX_ID
         return entries
 
-    def note_step(self, folded: str, entries: int) -> None:
+    def record_step(self, folded: str, entries: int) -> None:
         """Record a committed step, which was given `entries` entries. `folded` is the last one that it folded."""
         self.unfolded_urls = 0
         if self._asked:

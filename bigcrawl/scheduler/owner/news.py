@@ -35,7 +35,7 @@ class News:
             self.to_step.add(owned)
             self.event.set()
 
-    def note_files(self, owned: OwnedPartition) -> None:
+    def record_files(self, owned: OwnedPartition) -> None:
         self.to_keep.add(owned)
         self.note(owned)
 

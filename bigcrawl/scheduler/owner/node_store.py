@@ -152,8 +152,8 @@ class NodeStore:
             and owned.points.is_due(now_ms, self._interval_ms, checkpoint)
         ]
         for owned in self._table.sound:
-            if owned.points is not None and owned.points.note_order(checkpoint):
-                self._table.note_owed(owned)
+            if owned.points is not None and owned.points.record_order(checkpoint):
+                self._table.record_owed(owned)
         for owned in sorted(due, key=_tried_ms)[: AT_ONCE - len(self._storing)]:
             self._storing[owned] = asyncio.create_task(self._store(owned, checkpoint))
         if len(due) > AT_ONCE:
@@ -198,7 +198,7 @@ class NodeStore:
         try:
             copy = await self._thread.run(partial(points.begin, self._clock.monotonic_ms(), checkpoint))
             await self._run(partial(points.put, copy))
-            points.note_put(copy)
+            points.record_put(copy)
         finally:
             points.end()
 

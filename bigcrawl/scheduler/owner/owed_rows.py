@@ -52,7 +52,7 @@ class OwedRows:
         refused = sum(len(sent.refused) for sent in self._sent)
         return rows_owed(refused + len(self._committed.untold) - self._sent_bytes)
 
-    def note_sent(self, rows: bytes, running_ms: int, refused: Callable[[bytes], bytes]) -> None:
+    def record_sent(self, rows: bytes, running_ms: int, refused: Callable[[bytes], bytes]) -> None:
         """Record that all unsent rows were sent, unless all became unsent again meanwhile.
 
         `refused` returns those of given rows that were refused.
@@ -75,4 +75,4 @@ class OwedRows:
         while self._sent and not self._sent[0].refused and self._sent[0].sent_ms < running_ms - self._keep_ms:
             size = self._sent.popleft().size
             self._sent_bytes -= size
-            self._committed.note_told(self._committed.untold[:size])
+            self._committed.record_delivered(self._committed.untold[:size])

@@ -57,8 +57,8 @@ class OwedSender:
         unsent = {owned: rows for owned in self._keeping if (rows := owned.owed.unsent)}
         failed = await self._append(b"".join(unsent.values())) if unsent else {}
         for owned, rows in unsent.items():
-            owned.owed.note_sent(rows, self._client.running_ms, lambda some: owed_in(some, failed, self._partitions))
-            self._table.note_owed(owned)
+            owned.owed.record_sent(rows, self._client.running_ms, lambda some: owed_in(some, failed, self._partitions))
+            self._table.record_owed(owned)
         for owned in self._keeping:
             owned.owed.forget_safe(self._client.running_ms)
         return _refusal_among(failed.values())
@@ -81,7 +81,7 @@ class OwedSender:
             if owned is None:
                 self._arrivals.note(home)
             elif home not in failed:
-                owned.inbox.note_others()
+                owned.inbox.record_others()
         return failed
 
 

@@ -33,9 +33,9 @@ class OwnedBudgets:
         if await self._crawl_budgets.refresh(by_number.values()):
             for owned in by_number.values():
                 self._crawl_budgets.give_to(owned.disk)
-                owned.note_budgets()
+                owned.record_budgets()
 
-    async def note_admitted(self, steps: Mapping[OwnedPartition, Step]) -> None:
+    async def record_admitted(self, steps: Mapping[OwnedPartition, Step]) -> None:
         """Pass the budgets of newly admitted hosts to the paces, if these depend on budgets."""
         if self._paces.are_scaled:
             self._paces.note(await self._thread.run(lambda: self._of_admitted(steps)))

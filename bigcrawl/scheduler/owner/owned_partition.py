@@ -71,12 +71,12 @@ class OwnedPartition(Taking):
         self._tell_news: Callable[[OwnedPartition], None] = _to_nobody
         self.away = AwayHosts(may_be_some=in_redis.may_have_entries)
         self.hot = HotSet(
-            config.frontier.hot_urls // config.crawl.partitions, self.away, in_redis.by_host, tell=self._note_news
+            config.frontier.hot_urls // config.crawl.partitions, self.away, in_redis.by_host, tell=self._record_changes
         )
         self.admissions = Admissions(keys, disk.committed, self.hot, config.politeness.host_connections)
         # The first look finds changes since the claim.
-        self.inbox = InboxReader(keys.inbox, self._note_news, has_urls=in_redis.may_have_entries)
-        self.schedule = StepSchedule(self.inbox, self.hot, self._note_news)
+        self.inbox = InboxReader(keys.inbox, self._record_changes, has_urls=in_redis.may_have_entries)
+        self.schedule = StepSchedule(self.inbox, self.hot, self._record_changes)
         self.durability = durability
         self.points = points = durability.points
         self.owed = OwedRows(disk.committed, config.frontier.redis_loss_ms)
@@ -105,16 +105,16 @@ class OwnedPartition(Taking):
     def end_news(self) -> None:
         self._tell_news = _to_nobody
 
-    def _note_news(self) -> None:
+    def _record_changes(self) -> None:
         self._tell_news(self)
 
-    def note_wanted(self, is_wanted: bool) -> None:
+    def record_wanted(self, is_wanted: bool) -> None:
         self.draining = not is_wanted or self.is_damaged
 
     def drain(self) -> None:
         self.draining = True
 
-    def note_damage(self) -> None:
+    def record_damage(self) -> None:
         self.is_damaged = self.draining = True
 
     def settle(self, identity: Identity, reply: Reconciled, taken: Iterable[str]) -> None:
@@ -124,12 +124,12 @@ class OwnedPartition(Taking):
         """
         self.identity = identity
         self.hot.settle(reply, taken)
-        self.inbox.note_urls()
-        self.inbox.note_others()
+        self.inbox.record_urls()
+        self.inbox.record_others()
         self.owed.send_again()
         self.away.look_again()
         self.schedule.end_stall()
-        self.note_due(0 if self.hot.by_host else NEVER_MS)
+        self.record_due(0 if self.hot.by_host else NEVER_MS)
 
     def clear_suspect(self, seq: int) -> None:
         self.suspects.pop(seq, None)
@@ -145,25 +145,25 @@ class OwnedPartition(Taking):
             return False
         return self.disk.state.waiting == self.disk.state.withheld(self.away.hot_max)
 
-    def note_inbox(self, view: scripts.PartitionView) -> None:
+    def record_inbox(self, view: scripts.PartitionView) -> None:
         """Learn from a view of Redis what waits in the inbox, and whether hosts have gone away or come back."""
-        self.away.note_changes(view.count("snoozes"))
-        self.inbox.note_view(view, self.disk.manifest.inbox_id)
+        self.away.record_changes(view.count("snoozes"))
+        self.inbox.record_view(view, self.disk.manifest.inbox_id)
 
-    def note_away(self, hot_max: Mapping[str, int]) -> None:
+    def record_away(self, hot_max: Mapping[str, int]) -> None:
         """Adopt the hosts that are away, and how many URLs of each may be hot; 0 if the host is given up."""
         self.away.note(hot_max)
         self.schedule.end_stall()
         self._count_waiting()
 
-    def note_parked(self, host: str, urls: int) -> None:
-        self.hot.note_parked(host, urls)
-        self.inbox.note_urls()
+    def record_parked(self, host: str, urls: int) -> None:
+        self.hot.record_parked(host, urls)
+        self.inbox.record_urls()
 
-    def note_budgets(self) -> None:
+    def record_budgets(self) -> None:
         """Make a step due if URLs lacked budget, as budgets have changed. If other URLs wait, one is due anyway."""
         if self.schedule.withheld > 0:
-            self.inbox.note_urls()
+            self.inbox.record_urls()
 
     def limit_extra(self, divisor: int) -> None:
         if divisor < self.hot.extra_divisor:
@@ -171,7 +171,7 @@ class OwnedPartition(Taking):
         self.hot.limit_extra(divisor)
 
     def _count_waiting(self) -> None:
-        self.schedule.note_disk(self.disk.state, self.away.given_up, self.disk.releasable)
+        self.schedule.record_disk(self.disk.state, self.away.given_up, self.disk.releasable)
         self.hot.count_next_tries()
 
     def fold(
@@ -190,15 +190,15 @@ class OwnedPartition(Taking):
         before = self.disk.manifest.number
         step = self.disk.step(inbox, room, hot, self.away.hot_max, extra_room, now_s)
         self._count_waiting()
-        self.schedule.note_fold(sum(hot.values()), is_vain=self.disk.manifest.number == before)
+        self.schedule.record_fold(sum(hot.values()), is_vain=self.disk.manifest.number == before)
         if self._folds % FOLDS_PER_LOOK == 0:
             self.longest = self.disk.state.parked.longest(hot, self.away.given_up)
         self._folds += 1
         return step
 
     def after_step(self, step: Step, inbox_entries: int, now_ms: int) -> list[scripts.Call[Any]]:
-        self.schedule.note_step(now_ms)
-        self.inbox.note_step(self.disk.manifest.inbox_id, inbox_entries)
+        self.schedule.record_step(now_ms)
+        self.inbox.record_step(self.disk.manifest.inbox_id, inbox_entries)
         if step.rejected:
             logger.error(
                 "%(count)d inbox entries of partition %(partition)d could not be read; they are kept, and the crawl is "
@@ -211,11 +211,11 @@ class OwnedPartition(Taking):
             return [self.publish()]
         return [self.admissions.send(self.identity, step.batch), self.publish()]
 
-    def note_admitted(self, now_ms: int) -> None:
+    def record_admitted(self, now_ms: int) -> None:
         """Record that Redis has confirmed all committed batches, so their hosts may be due."""
         if self.admissions.are_pending:
-            self.admissions.note_confirmed()
-            self.note_due_by(now_ms)
+            self.admissions.record_confirmed()
+            self.record_due_by(now_ms)
 
     def publish(self) -> scripts.Call[int]:
         """Return the call that publishes counts, and trims data that an earlier durable manifest made unnecessary."""

@@ -56,7 +56,7 @@ class OwnedTable:
         self.by_number[owned.keys.partition] = owned
         self.claims += 1
         owned.tell_news_to(self.news.note)
-        self.news.note_files(owned)
+        self.news.record_files(owned)
         self.news.to_tend.add(owned)
 
     def remove(self, owned: OwnedPartition) -> None:
@@ -82,7 +82,7 @@ class OwnedTable:
     def set_apart(self, owned: OwnedPartition, error: BigcrawlError) -> None:
         """Stop work on a damaged partition; it is released when it has drained."""
         if not owned.is_damaged:
-            owned.note_damage()
+            owned.record_damage()
             self.damages += 1
             self.damaged.note(owned.keys.partition, error)
 
@@ -98,14 +98,14 @@ class OwnedTable:
         if failed is not None:
             raise failed
 
-    def note_owed(self, owned: OwnedPartition) -> None:
-        owned.publishing.note_owed()
+    def record_owed(self, owned: OwnedPartition) -> None:
+        owned.publishing.record_owed()
         if self.has(owned):
             self.news.to_keep.add(owned)
 
-    def note_files(self, owned: OwnedPartition) -> None:
+    def record_files(self, owned: OwnedPartition) -> None:
         if self.has(owned):
-            self.news.note_files(owned)
+            self.news.record_files(owned)
 
     def _forget(self, owned: OwnedPartition) -> None:
         owned.end_news()
@@ -115,11 +115,11 @@ class OwnedTable:
         """Run calls of owned partitions, and remove lost partitions. The first failure is raised at the end."""
         for owned, call in asked:
             if is_publish(call):
-                self.note_owed(owned)
+                self.record_owed(owned)
         replies = sort_replies(asked, await self._client.run_each([call for _, call in asked]))
         for (owned, call), _ in replies.done:
             if is_publish(call):
-                owned.publishing.note_confirmed()
+                owned.publishing.record_confirmed()
         for owned, _ in replies.lost:
             self.lose(owned)
         replies.raise_failure()

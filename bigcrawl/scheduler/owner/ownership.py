@@ -103,10 +103,10 @@ class Ownership:
         """Whether a feature uses the times of change that sites claim for their pages."""
         return any(feature.wants_modified for feature in self.features)
 
-    def note_modified(self, pages: Sequence[tuple[int, int]]) -> None:
+    def record_modified(self, pages: Sequence[tuple[int, int]]) -> None:
         """Record the key and time of change of pages, as their sites claim."""
         for feature in self.features:
-            feature.note_modified(pages, self._client.now_ms() // 1000)
+            feature.record_modified(pages, self._client.now_ms() // 1000)
 
     @property
     def hot_hosts(self) -> int:
@@ -143,7 +143,7 @@ class Ownership:
             return
         self._balanced = None
         for partition, owned in self.owned.items():
-            owned.note_wanted(partition in wanted)
+            owned.record_wanted(partition in wanted)
         await self.releases.release([owned for owned in self.owned.values() if owned.draining])
         if self._membership.is_patient:
             return

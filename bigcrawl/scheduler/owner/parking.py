@@ -60,11 +60,11 @@ async def _read(client: RedisClient, partitions: Sequence[OwnedPartition], now_m
     await client.commands([("ZREMRANGEBYSCORE", owned.keys.snoozed, "-inf", stale_ms) for owned in partitions])
     rows = await client.commands([("ZRANGE", owned.keys.snoozed, 0, -1, "WITHSCORES") for owned in partitions])
     for owned, row in zip(partitions, rows, strict=True):
-        owned.note_away({host: _hot_max(host, score, blacklist) for host, score in scores_of(row)})
+        owned.record_away({host: _hot_max(host, score, blacklist) for host, score in scores_of(row)})
     # `awaken` counts withheld URLs as waiting, so publish the right counts before handling these changes.
     sort_replies(partitions, await client.run_each([owned.publish() for owned in partitions])).raise_failure()
     for owned, read in zip(partitions, changes, strict=True):
-        owned.away.note_look(read, now_ms)
+        owned.away.record_poll(read, now_ms)
 
 
 class _Move(NamedTuple):
@@ -94,7 +94,7 @@ async def _park(client: RedisClient, surplus: Sequence[tuple[OwnedPartition, str
     for move, entry_id in replies.done:
         if entry_id:
             if move.owned.identity is move.identity:  # otherwise a reconciliation has counted them meanwhile
-                move.owned.note_parked(move.host, len(move.members))
+                move.owned.record_parked(move.host, len(move.members))
             move.owned.moved.note(entry_id, move.host, move.orders, client.running_ms)
     replies.raise_failure()
 

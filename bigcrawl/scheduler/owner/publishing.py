@@ -102,10 +102,10 @@ class Publishing:
             made = min(made, self._points.checkpoint)
         return {CHECKPOINT: made} if made else {}
 
-    def note_owed(self) -> None:
+    def record_owed(self) -> None:
         self.is_owed = True
 
-    def note_confirmed(self) -> None:
+    def record_confirmed(self) -> None:
         """Record that Redis has the counts, which are outdated if rows were sent since."""
         self.is_owed = self._untold != self._owed.rows_unsent
 

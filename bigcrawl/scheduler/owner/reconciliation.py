@@ -137,7 +137,7 @@ class Reconciliation:
         ended = set(work.ended)
         self._tell_ended(work.owned, [url for url in work.held if url.seq in ended])
         work.owned.settle(work.identity, last, [url.host for url in work.held if url.seq not in ended])
-        self._table.note_owed(work.owned)
+        self._table.record_owed(work.owned)
         self._table.news.to_tend.add(work.owned)
 
     def _rows(self, owned: OwnedPartition, held: list[HeldUrl], *, has_forgotten: bool) -> _Portion:

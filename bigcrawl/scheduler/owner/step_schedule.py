@@ -104,7 +104,7 @@ class StepSchedule:
                 next_ms = wait_ms
         return self.stepped_ms + next_ms
 
-    def note_disk(self, state: PartitionState, given_up: Iterable[str], releasable: int = 0) -> None:
+    def record_disk(self, state: PartitionState, given_up: Iterable[str], releasable: int = 0) -> None:
         """Count the URLs that wait on disk; `releasable` of the unrunnable ones may be tried now.
 
         May run in a worker thread.
@@ -116,14 +116,14 @@ class StepSchedule:
         self.timed, self.next_timed_s = len(timed), timed.next_s
         self._has_only_extra = state.turns.front.has_only_extra and not len(state.parked)
 
-    def note_use(self, lasting_ms: float) -> None:
+    def record_use(self, lasting_ms: float) -> None:
         self._is_in_use = self._is_in_use or lasting_ms < LOW_STEP_MS
 
-    def note_fold(self, hot_urls: int, *, is_vain: bool) -> None:
+    def record_fold(self, hot_urls: int, *, is_vain: bool) -> None:
         """Record a step; `is_vain` if it found no work."""
         self._stalled_at = hot_urls if is_vain else None
 
-    def note_step(self, now_ms: int) -> None:
+    def record_step(self, now_ms: int) -> None:
         self.stepped_ms = now_ms
         self._is_in_use = False
 

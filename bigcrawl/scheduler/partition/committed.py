@@ -102,7 +102,7 @@ class CommittedFiles:
         """Rows that are owed to other partitions; an earlier owner may have sent them."""
         return self.manifest.untold[self._told :]
 
-    def note_told(self, rows: bytes) -> None:
+    def record_delivered(self, rows: bytes) -> None:
         assert self.untold.startswith(rows), "what was sent waited first"
         self._told += len(rows)
 
@@ -127,7 +127,7 @@ class CommittedFiles:
             needed = self.manifest.files_needed()
             self.own.sync_files(needed)
             if self._log.has_grown:
-                self.own.note_renamed()
+                self.own.record_renamed()
                 self.manifest = self._log.begin_anew(self._without_text_upto)
             else:
                 self._log.sync()

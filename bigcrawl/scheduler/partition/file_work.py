@@ -30,7 +30,7 @@ SYNCS_AT_ONCE = 8  # a disk writes the syncs of several threads together; one af
 
 
 class FileWork:
-    """The current work of the thread. `run` and `note_sign` are called in the thread, the rest on the loop."""
+    """The current work of the thread. `run` and `record_sign` are called in the thread, the rest on the loop."""
 
     def __init__(self, clock: Clock, patience_ms: int) -> None:
         self._clock = clock
@@ -58,7 +58,7 @@ class FileWork:
         finally:
             self._threads.discard(thread)
 
-    def note_sign(self) -> None:
+    def record_sign(self) -> None:
         if threading.get_ident() in self._threads:  # while a partition is opened, other threads write too
             self._sign_ms = self._clock.monotonic_ms()
 
@@ -86,7 +86,7 @@ class FileThread:
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="bigcrawl-fold")
         self._syncing = ThreadPoolExecutor(SYNCS_AT_ONCE, thread_name_prefix="bigcrawl-sync")
         self.work = FileWork(clock, patience_ms)
-        self.files = YieldingFiles(may_rest, self.work.note_sign)
+        self.files = YieldingFiles(may_rest, self.work.record_sign)
 
     def __repr__(self) -> str:
         return f"<FileThread {self.work!r}>"

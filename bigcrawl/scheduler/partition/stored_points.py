@@ -59,7 +59,7 @@ class StoredPoints:
         wait_ms = min(interval_ms, SOON_MS) if self._ahead >= AHEAD_URLS_SOON else interval_ms
         return now_ms - self.tried_ms >= wait_ms
 
-    def note_order(self, checkpoint: int) -> bool:
+    def record_order(self, checkpoint: int) -> bool:
         """Record an order as carried out if the store has the committed state. Return whether that is new."""
         if checkpoint <= self.checkpoint or self._disk.manifest.number != self._number:
             return False
@@ -74,7 +74,7 @@ class StoredPoints:
         """Write the point to the store, in a thread of the store; after a failure the last point is still whole."""
         self._series.put(copy.epoch, copy.number, copy.log, copy.lengths, copy.read)
 
-    def note_put(self, copy: PartitionCopy) -> None:
+    def record_put(self, copy: PartitionCopy) -> None:
         self.trim, self._last = self._last, (copy.inbox_id, copy.batch_number)
         self._number, self._folded = copy.number, self._folded_at_begin
         self.checkpoint = max(self.checkpoint, self._asked)

@@ -81,7 +81,7 @@ class Tables:
     def commit(self, bucket: Bucket, result: CheckResult | ApplyResult) -> None:
         """Adopt the result of updating one of these tables. Files written for it are synced later, or deleted."""
         for run in result.written:
-            self._epoch.note_written(run.name)
+            self._epoch.record_written(run.name)
         bucket.commit(result)
 
     def record(self, name: str, key: int) -> npt.NDArray[Any] | None:

@@ -25,34 +25,34 @@ LOOK_S = 0.02  # between two checks whether the merge may still rest
 class YieldingFiles(DiskFiles):
     """The file system, for a thread that shares its core with the loop; `may_rest` is called in that thread."""
 
-    def __init__(self, may_rest: Callable[[], bool], note_sign: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, may_rest: Callable[[], bool], record_sign: Callable[[], None] = lambda: None) -> None:
         self._may_rest = may_rest
-        self._note_sign = note_sign
+        self._record_sign = record_sign
 
     def write_new(self, path: AnyPath, chunks: Iterable[bytes]) -> None:
         super().write_new(path, self._with_rests(chunks))
 
     def write_at(self, path: AnyPath, offset: int, data: bytes, *, create: bool = True) -> None:
         super().write_at(path, offset, data, create=create)
-        self._note_sign()
+        self._record_sign()
 
     def sync_file(self, path: AnyPath) -> None:
         super().sync_file(path)
-        self._note_sign()
+        self._record_sign()
 
     def sync_directory(self, path: AnyPath) -> None:
         super().sync_directory(path)
-        self._note_sign()
+        self._record_sign()
 
     def link(self, source: AnyPath, target: AnyPath) -> None:
         super().link(source, target)
-        self._note_sign()
+        self._record_sign()
 
     def _with_rests(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         began_s = time.thread_time()
         for chunk in chunks:
             yield chunk
-            self._note_sign()
+            self._record_sign()
             used_s = time.thread_time() - began_s
             if used_s >= PORTION_S:
                 self._rest(RESTS * used_s)

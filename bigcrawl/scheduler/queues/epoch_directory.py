@@ -47,10 +47,10 @@ class EpochDirectory:
         return self.files.read(self.place(name), offset, size)
 
     def write_at(self, name: str, offset: int, data: bytes) -> None:
-        self.note_written(name)
+        self.record_written(name)
         self.files.write_at(self.place(name), offset, data)
 
-    def note_written(self, name: str) -> None:
+    def record_written(self, name: str) -> None:
         if name not in self._present:
             self._present.add(name)
             self._lists_all = False
@@ -58,7 +58,7 @@ class EpochDirectory:
 
     def link(self, source: Path, name: str) -> None:
         """Inherit a file under its old name. The file may never have been synced."""
-        self.note_written(name)
+        self.record_written(name)
         self.files.link(source, self.path / name)
 
     def set_aside(self, entry_id: str, data: bytes) -> None:
@@ -78,7 +78,7 @@ class EpochDirectory:
             self.files.sync_file(self.place(name))
             self._unsynced.discard(name)
 
-    def note_renamed(self) -> None:
+    def record_renamed(self) -> None:
         self._lists_all = False
 
     def sync_names(self) -> None:

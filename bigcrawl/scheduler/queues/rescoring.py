@@ -41,7 +41,7 @@ class Rescoring:
         self._left = front.waiting_by_level()
         self._outdated = frozenset(later)
 
-    def note_turn(self, turn: int, front: FrontQueues) -> None:
+    def record_turn(self, turn: int, front: FrontQueues) -> None:
         self._left = front.waiting_by_level() if turn in self._outdated else {}
 
     def next_urls(self, front: FrontQueues, limit: int) -> list[tuple[int, QueuedUrl]]:

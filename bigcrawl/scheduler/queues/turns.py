@@ -171,7 +171,7 @@ class Turns:
         self._state = self._state._replace(turn=turn)
         self._ordinary, self._joined = sum(self.front.counts()[:LEVELS]), 0
         self._extra = self.front.waiting - self._ordinary
-        self.rescoring.note_turn(turn, self.front)
+        self.rescoring.record_turn(turn, self.front)
         return True
 
     def begin_rescore(self) -> None:

@@ -59,21 +59,21 @@ class AtGates:
         """Set the stage. With `ENDED`, the URL has left this node, and no end is reported for it."""
         self.stage = stage
 
-    def note_address(self, address: str) -> None:
+    def record_address(self, address: str) -> None:
         self.address = address
 
-    def note_crawl_delay(self, crawl_delay_ms: int | None) -> None:
+    def record_crawl_delay(self, crawl_delay_ms: int | None) -> None:
         self.crawl_delay_ms = crawl_delay_ms
 
-    def note_answer(self, retry_after_ms: int, failure: str = "") -> None:
+    def record_answer(self, retry_after_ms: int, failure: str = "") -> None:
         self.retry_after_ms = retry_after_ms
         self.robots_failure = failure
 
-    def note_asked(self, rest_ms: int) -> None:
+    def record_asked(self, rest_ms: int) -> None:
         self.fields = self.fields._replace(flags=self.fields.flags | ASKED)
         self.rest_after_head_ms = rest_ms
 
-    def note_host_report(self, report: str) -> None:
+    def record_host_report(self, report: str) -> None:
         self.host_report = report
 
     def hold_host(self, start: Start) -> None:

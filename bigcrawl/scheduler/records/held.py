@@ -41,25 +41,25 @@ class HeldUrl(InEngine):
     def comes_again(self) -> bool:
         return self.again is not None and self.again.due_s != NO_MORE_S
 
-    def note_detail(self, detail: int) -> None:
+    def record_detail(self, detail: int) -> None:
         """Record the line of robots.txt, or the filter's rule, that ends the URL; 0 for none."""
         self.detail = detail
 
-    def note_again(self, again: TimedUrl | None) -> None:
+    def record_retry(self, again: TimedUrl | None) -> None:
         self.is_settled = True
         self.again = again
 
-    def note_end(self, end: Ended, *, offered: int, pages: int) -> None:
+    def record_end(self, end: Ended, *, offered: int, pages: int) -> None:
         self.stage = Stage.ENDED
         self.end = end
         self.offered_at_end = offered
         self.pages_at_end = pages
 
-    def note_rows_offered(self, offered: int) -> None:
-        self.note_rows(())
+    def record_rows_offered(self, offered: int) -> None:
+        self.record_rows(())
         self.offered_at_end = offered
 
-    def note_end_sent(self, rows: bytes) -> None:
+    def record_end_sent(self, rows: bytes) -> None:
         self.end_rows = rows
         self.is_end_sent = True
 

@@ -88,7 +88,7 @@ class HeldUrls:
         if held.stage is not Stage.ENDED and self._held.get((held.partition, held.seq)) is held:
             if held.passage.of_host.granted_ms:
                 self._leave_host(held, end.delay_ms)
-            held.note_end(end, offered=offered, pages=self.storage.pages if self.storage else 0)
+            held.record_end(end, offered=offered, pages=self.storage.pages if self.storage else 0)
             self._ended.append(held)
 
     def acknowledgeable(self, flushed: int) -> list[HeldUrl]:

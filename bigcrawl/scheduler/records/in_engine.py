@@ -43,7 +43,7 @@ class InEngine(AtGates):
     def free_host(self, rest_ms: int) -> None:
         self.rest_ms = rest_ms
 
-    def note_download(
+    def record_download(
         self, outcome: str, download_ms: int | None = None, body_bytes: int = 0, *, is_kept: bool = False
     ) -> None:
         """Record the result of a download, and whether its connection is open; bytes of several downloads add up."""
@@ -53,13 +53,13 @@ class InEngine(AtGates):
             self.download_ms = download_ms
         self.fetched_bytes += body_bytes
 
-    def note_marks(self, marks: bytes) -> None:
+    def record_marks(self, marks: bytes) -> None:
         self.marks = marks
 
-    def note_payload(self, body: bytes, sha1: bytes) -> None:
+    def record_payload(self, body: bytes, sha1: bytes) -> None:
         self.payload = body, sha1
 
-    def note_rows(self, rows: tuple[ObservedRows, ...]) -> None:
+    def record_rows(self, rows: tuple[ObservedRows, ...]) -> None:
         self.rows = rows
 
     def add_rows(self, beside: ObservedRows, more: tuple[ObservedRows, ...]) -> None:

@@ -32,7 +32,7 @@ def kept(sender: Sender, scheme: str, *waiting: dict[str, Any]) -> list[str]:
     known = np.sort(np.array([fingerprint_of(scheme, url) for url in (FETCHED, WAITING)], dtype=np.uint64))
     prints = FetchedPrints(known)
     for fields in waiting:
-        prints.note_waiting(fields)
+        prints.record_waiting(fields)
     to: Any = sender
     return asyncio.run(prints.keep(to, "requests.seen", SCRAPY, REMEDY))
 

@@ -91,8 +91,8 @@ def full_tallies(plds: int) -> Tallies:
     tallies, dice = Tallies(), random.Random(5)
     for number in range(plds):
         pld = f"pld{number:07}{'x' * 40}.example"
-        tallies.note_page(f"www.{pld}", pld, f"2001:db8::{number % 65_536:x}", 20_000)
-        tallies.note_answer(200, b"type%d/%s" % (number % 5_000, b"x" * 40), b"gzip", dice.randrange(1 << 22))
+        tallies.record_page(f"www.{pld}", pld, f"2001:db8::{number % 65_536:x}", 20_000)
+        tallies.record_answer(200, b"type%d/%s" % (number % 5_000, b"x" * 40), b"gzip", dice.randrange(1 << 22))
         if number < 40_000:
             tallies.host_gaps.note(pld, 1_000 + dice.randrange(100_000), 1_000)
             tallies.server_gaps.note(pld, 500 + dice.randrange(100_000), 500)

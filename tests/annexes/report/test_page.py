@@ -81,7 +81,7 @@ def test_page_loads_nothing_and_runs_only_its_own_script(tmp_path: Path) -> None
 def test_what_the_web_says_is_text(tmp_path: Path) -> None:
     """Media types, URLs, reasons, PLDs and names of hosts that want to be elements, or end the data."""
     tallies = Tallies()
-    tallies.note_answer(200, HOSTILE.encode(), HOSTILE.encode(), 5)
+    tallies.record_answer(200, HOSTILE.encode(), HOSTILE.encode(), 5)
     tallies.media_types.note(HOSTILE, 1)  # as if it had passed
     tallies.host_gaps.note(HOSTILE, 1_000, 1_000)
     tallies.server_gaps.note(HOSTILE, 1_000, 1_000)

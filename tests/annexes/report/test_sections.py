@@ -40,12 +40,12 @@ def test_requests_are_pages_errors_repeated_tries_and_robots(tmp_path: Path) -> 
 
 def test_sizes_types_and_encodings_are_of_answers_with_status_200(tmp_path: Path) -> None:
     tallies = Tallies()
-    tallies.note_answer(200, b"text/html", b"gzip", 1_000)
-    tallies.note_unpacked(1_000, 5_000)
-    tallies.note_answer(200, b"text/html", None, 3_000)
-    tallies.note_answer(200, b"application/pdf", None, 0)
-    tallies.note_answer(404, b"text/plain", b"br", 77)
-    tallies.note_answer(200, b"text/html", b"identity", 2)
+    tallies.record_answer(200, b"text/html", b"gzip", 1_000)
+    tallies.record_unpacked(1_000, 5_000)
+    tallies.record_answer(200, b"text/html", None, 3_000)
+    tallies.record_answer(200, b"application/pdf", None, 0)
+    tallies.record_answer(404, b"text/plain", b"br", 77)
+    tallies.record_answer(200, b"text/html", b"identity", 2)
     figures = figures_of(tmp_path, tallies)
     assert rows_of(figures, "types") == {
         "text/html": (3, 0.75, 4_002, 1_334),
@@ -68,7 +68,7 @@ def test_sizes_types_and_encodings_are_of_answers_with_status_200(tmp_path: Path
 def test_rare_names_are_counted_together(tmp_path: Path) -> None:
     tallies = Tallies()
     for number in range(100):
-        tallies.note_answer(200, b"x/%d" % number, None, 10)
+        tallies.record_answer(200, b"x/%d" % number, None, 10)
     rows = rows_of(figures_of(tmp_path, tallies), "types")
     assert len(rows) == 61
     assert rows["(others)"] == (40, 0.4, 400, 10)
@@ -89,8 +89,8 @@ def test_gaps_that_were_too_short_are_told(tmp_path: Path) -> None:
 def test_measures_of_a_distributed_crawl(tmp_path: Path) -> None:
     """Coverage of what is known; overlap as a bound; links to other nodes as the share that nodes have counted."""
     tallies = Tallies()
-    tallies.note_sent(300, is_elsewhere=True)
-    tallies.note_sent(100, is_elsewhere=False)
+    tallies.record_sent(300, is_elsewhere=True)
+    tallies.record_sent(100, is_elsewhere=False)
     rows = [*rows_of(figures_of(tmp_path, tallies), "measures").values()]
     assert rows == ["68.75%", "50", "0", "1 (1.0000%)", "0", "10.00", "7.50 (75.0%)"]
 

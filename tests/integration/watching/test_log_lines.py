@@ -126,7 +126,7 @@ class OwnSpider(scrapy.Spider):
     @classmethod
     def from_crawler(cls, crawler, *args, **kwargs):
         spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.note_end, signals.spider_closed)
+        crawler.signals.connect(spider.record_end, signals.spider_closed)
         return spider
 
     async def start(self):
@@ -136,7 +136,7 @@ class OwnSpider(scrapy.Spider):
     def parse(self, response):
         yield from response.follow_all(css="a")
 
-    def note_end(self, reason):
+    def record_end(self, reason):
         stats = self.crawler.stats.get_stats()
         names = sorted(name for name in stats if name.startswith("bigcrawl/"))
         self.logger.info("handler: %s %s %s", reason, stats["response_received_count"], " ".join(names))

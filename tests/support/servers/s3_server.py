@@ -112,13 +112,13 @@ class FaultyS3:
             assert self._changed.wait_for(lambda: not self.under_way, 300)
 
     def _answer(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        self._note_under_way(1)
+        self._record_under_way(1)
         try:
             return self._answered(environ, start_response)
         finally:
-            self._note_under_way(-1)
+            self._record_under_way(-1)
 
-    def _note_under_way(self, more: int) -> None:
+    def _record_under_way(self, more: int) -> None:
         with self._changed:
             self.under_way += more
             self._changed.notify_all()

@@ -96,7 +96,7 @@ class CrowdWorld:
             size = self._dice.lognormvariate(-0.25, 0.7)  # one, in the mean
             self._fetches.append(Fetch(self.now_ms, self.now_ms + waits_ms, size, host))
             if not isinstance(limit, int) and (limit.ask_for_connection() or self._connects()):
-                limit.note_connected(host, CONNECT_MS + self._queue_ms, self.now_ms)
+                limit.record_connected(host, CONNECT_MS + self._queue_ms, self.now_ms)
 
     def _connects(self) -> bool:
         return self.connecting > 0 and self._dice.random() < self.connecting
@@ -108,7 +108,7 @@ class CrowdWorld:
         for fetch in sending:
             fetch.left -= share
             if not isinstance(self._limit, int) and fetch.answers_ms > self.now_ms - TICK_MS:
-                self._limit.note_head()
+                self._limit.record_response_head()
         for fetch in [fetch for fetch in sending if fetch.left <= 0]:
             took_ms = self.now_ms - fetch.start_ms
             tally.pages += 1
@@ -116,7 +116,7 @@ class CrowdWorld:
             self._fetches.remove(fetch)
             if not isinstance(self._limit, int):
                 self._limit.note(fetch.host, took_ms, self.now_ms)
-                self._limit.note_life(self.now_ms)
+                self._limit.record_lifetime(self.now_ms)
         timeouts = self._begun_before(self.now_ms - self.timeout_ms + 1)
         tally.timeouts += timeouts
         del self._fetches[:timeouts]

@@ -50,4 +50,4 @@ def test_the_collectors_time_is_apart() -> None:
     collected_ns = time.thread_time_ns() - started_ns
     sampler.stop()
     assert collected_ns / 2 <= sampler.gc_ns <= collected_ns
-    assert sampler._note_gc not in gc.callbacks
+    assert sampler._record_gc not in gc.callbacks

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bigcrawl.content.copies import COPIES, EXACT, NEAR, CopyCounts, find_exact, note_copies, read_copies
+from bigcrawl.content.copies import COPIES, EXACT, NEAR, CopyCounts, find_exact, read_copies, record_copies
 from bigcrawl.content.exact_copies import CONTENTS
 from bigcrawl.drum.bucket import EMPTY_BUCKET, Bucket
 from bigcrawl.drum.files import DiskFiles
@@ -34,7 +34,7 @@ class Maps:
 
     def note(self, kind: int, *rows: tuple[int, int, int]) -> CopyCounts:
         pages, contents, originals = (np.array(column, dtype=np.uint64) for column in zip(*rows, strict=True))
-        return note_copies(self.copies, pages, contents, originals, kind, commit)
+        return record_copies(self.copies, pages, contents, originals, kind, commit)
 
     def known(self) -> set[tuple[int, int, int, int]]:
         return set(map(tuple, read_copies(self.copies).tolist()))

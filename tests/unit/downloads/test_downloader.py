@@ -51,7 +51,7 @@ class Crawl:
 
     def hand_out(self, url: str, **request: Any) -> tuple[Request, HeldUrl]:
         made, held = Request(url, **request), held_url(1)
-        self.frontier.started.note_start(made, held)
+        self.frontier.started.record_start(made, held)
         return made, held
 
     def transfers_running(self) -> int:
@@ -325,13 +325,13 @@ def test_fetch_is_over_when_its_answer_had_come(tmp_path: Path, monkeypatch: pyt
             desk = Desk(tmp_path)
             node: Any = SimpleNamespace(handout=desk.handout, observers=NO_OBSERVERS)
             crawl.frontier.attach(node, Spider("test"))
-            monkeypatch.setattr(desk.handout.fetches, "note_answered", lambda _, ended: ended_us.append(ended))
+            monkeypatch.setattr(desk.handout.fetches, "record_answered", lambda _, ended: ended_us.append(ended))
             request, _ = crawl.hand_out(server.url())
             began_us = clock.monotonic_us()
             response = await crawl.fetch(request)
             assert began_us < ended_us[0] < clock.monotonic_us()
             assert isinstance(response, Response)
-            crawl.frontier.started.note_response(request, response, 0)
+            crawl.frontier.started.record_response(request, response, 0)
             assert ended_us[-1] == 0
 
     asyncio.run(scenario())

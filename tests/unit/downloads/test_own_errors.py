@@ -115,7 +115,7 @@ def test_host_rests_after_an_error_of_ours_as_after_any_fetch(tmp_path: Path) ->
         else:
             desk.handout.admit(held)
         assert desk.handout.buffer.pop() is held
-        held.note_download("error:other")
+        held.record_download("error:other")
         desk.handout.fetches.end(held)
         assert held.end is not None
         assert (held.end.counter, held.end.news) == ("error:other", NO_NEWS)

@@ -22,9 +22,9 @@ def test_first_page_of_a_reason_is_logged_and_all_are_counted(caplog: pytest.Log
     assert first is second
     with caplog.at_level(logging.INFO):
         for number in range(3):
-            first.note_unread(Request(f"http://a.example/{number}"), "size")
-        second.note_unread(Request("http://a.example/p"), "page-links")
-        second.note_unread(None, "connection-age")
+            first.record_unread(Request(f"http://a.example/{number}"), "size")
+        second.record_unread(Request("http://a.example/p"), "page-links")
+        second.record_unread(None, "connection-age")
         asyncio.run(crawler.signals.send_catch_log_async(signals.spider_closed, spider=None, reason="finished"))
     lines = [record.getMessage() for record in caplog.records if record.name == "bigcrawl.downloads.unread"]
     assert [line.split()[0] for line in lines[:-1]] == ["http://a.example/0", "http://a.example/p"]

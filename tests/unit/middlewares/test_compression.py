@@ -190,7 +190,7 @@ def test_refused_body_is_no_page_that_was_fetched() -> None:
     crawler = new_crawler()
     frontier = Scheduler.from_crawler(crawler)
     request, held = Request(URL), held_url(1)
-    frontier.started.note_start(request, held)
+    frontier.started.record_start(request, held)
     held.outcome = "status:200"
     packed = Response(URL, body=gzip.compress(BLANKS), headers={"Content-Encoding": "gzip"})
     with pytest.raises(IgnoreRequest):

@@ -16,7 +16,7 @@ from bigcrawl.middlewares import dns as dns_module
 from bigcrawl.middlewares.dns import Resolver
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.scheduler.adapter import registry
-from bigcrawl.scheduler.adapter.registry import is_proxy, note_proxy
+from bigcrawl.scheduler.adapter.registry import is_proxy, record_proxy
 from bigcrawl.scheduler.scheduler import Scheduler
 from tests.unit.downloads.crawlers import new_crawler
 
@@ -132,7 +132,7 @@ def test_no_range_is_closed_without_a_crawl(asked: list[str]) -> None:
 
 def test_proxy_may_stand_inside(asked: list[str]) -> None:
     """What a project fetches through is the operator's own: it is resolved, and not refused."""
-    note_proxy("inside.example")
+    record_proxy("inside.example")
     with crawl():
         assert look_up("inside.example") == [[IPv4Address("TCP", "10.0.0.1", 8080)]]
 
@@ -141,5 +141,5 @@ def test_proxies_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch
     """A project may have a new one for each request."""
     monkeypatch.setattr(registry, "PROXIES_KEPT", 3)
     for number in range(9):
-        note_proxy(f"{number}.example")
+        record_proxy(f"{number}.example")
     assert [number for number in range(9) if is_proxy(f"{number}.example")] == [6, 7, 8]

@@ -96,14 +96,14 @@ class Frontier:
     async def give_up(self) -> None:
         self.events.append("give up")
 
-    def note_start_request(self, request: Request) -> None:
+    def record_start_request(self, request: Request) -> None:
         self.events.append(("start", request.url))
 
     def links_of(self, request: Request | None) -> tuple[Noted, ...]:
         assert request is not None
         return (self.noted,)
 
-    def note_found(self, request: Request, page: str, noted_by: tuple[Noted, ...]) -> None:
+    def record_found(self, request: Request, page: str, noted_by: tuple[Noted, ...]) -> None:
         assert noted_by == (self.noted,)
         self.events.append(("found", request.url, page))
 
@@ -125,7 +125,7 @@ class Frontier:
             self.room.clear()
         return len(offered)
 
-    def note_modified(self, modified: Mapping[str, int], found_at: str) -> None:
+    def record_modified(self, modified: Mapping[str, int], found_at: str) -> None:
         self.events.append(("modified", modified, found_at))
 
     async def wait_for_room(self) -> None:
@@ -133,16 +133,16 @@ class Frontier:
             self.waited.set()
         await self.room.wait()
 
-    def note_running(self, request: Request | None) -> None:
+    def record_running(self, request: Request | None) -> None:
         """The watchdog is not on."""
 
-    def note_unread_page(self, request: Request, reason: str) -> None:
+    def record_unread_page(self, request: Request, reason: str) -> None:
         self.unread.append((request.url, reason))
 
-    def note_page(self, response: Response) -> None:
+    def record_page(self, response: Response) -> None:
         """Nobody asks for copies."""
 
-    def note_parsed(self, request: Request | None) -> None:
+    def record_parsed(self, request: Request | None) -> None:
         assert request is not None
         self.parsed.append(request.url)
 
@@ -525,7 +525,7 @@ class Storage:
         self.notes: list[tuple[str, dict[str, str]]] = []
         self.original = ""
 
-    def note_page(self, request: Request, fields: Mapping[str, str]) -> None:
+    def record_page(self, request: Request, fields: Mapping[str, str]) -> None:
         self.notes.append((request.url, dict(fields)))
 
     def original_of(self, _request: Request) -> str:

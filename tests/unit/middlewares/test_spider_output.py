@@ -83,14 +83,14 @@ async def outcome(callback: Callable[..., Any], *, simplified: bool) -> list[Any
     crawl = lambda request: seen.append(("request", request.url, request.meta["depth"]))  # noqa: E731
     crawler.engine = SimpleNamespace(scraper=scraper, crawl=crawl)  # type: ignore[assignment]
 
-    def note_item(item: Any) -> None:
+    def record_item(item: Any) -> None:
         seen.append(("item", item))
 
-    def note_error(failure: Any) -> None:
+    def record_error(failure: Any) -> None:
         seen.append(("error", repr(failure.value)))
 
-    crawler.signals.connect(note_item, signals.item_scraped)
-    crawler.signals.connect(note_error, signals.spider_error)
+    crawler.signals.connect(record_item, signals.item_scraped)
+    crawler.signals.connect(record_error, signals.spider_error)
     if simplified:
         simplify_output(crawler)
     await scraper.open_spider_async()

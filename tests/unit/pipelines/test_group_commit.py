@@ -41,7 +41,7 @@ class Desk:
         config = SimpleNamespace(crawl=crawl, politeness=politeness)
         self.payloads: list[tuple[str, bytes, bytes]] = []  # what the frontier was told: URL, body and SHA-1
         tell = lambda request, *payload: self.payloads.append((request.url, *payload))  # noqa: E731
-        started = SimpleNamespace(held_of=lambda _: None, download_ms_of=lambda request: 7, note_payload=tell)
+        started = SimpleNamespace(held_of=lambda _: None, download_ms_of=lambda request: 7, record_payload=tell)
         frontier = SimpleNamespace(config=config, started=started)
         monkeypatch.setattr(warc, "frontier_of", lambda crawler: frontier)
         self.disk, self.clock = Medium(), ManualClock(1_700_000_000_000)

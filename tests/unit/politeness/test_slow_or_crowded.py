@@ -98,7 +98,7 @@ def test_limit_does_not_rise_in_silence_if_no_host_is_reached() -> None:
     """Connections that were opened once tell nothing for longer than `ALIVE_MS`."""
     limit = FetchLimit(4, 1 << 20)
     for number in range(SIGNS_MIN):
-        limit.note_connected(str(number), 20, 0)
+        limit.record_connected(str(number), 20, 0)
     for now_ms in range(0, 10 * ALIVE_MS, 200):
         limit.look(now_ms, limit.limit)
     assert FIRST < limit.limit <= FIRST << (ALIVE_MS // 1_000)
@@ -108,8 +108,8 @@ def test_limit_does_not_rise_in_silence_while_pages_come() -> None:
     """Large pages over a narrow link: answers have begun, and more fetches would make them slower."""
     limit = FetchLimit(4, 64)
     for now_ms in range(0, ALIVE_MS, 200):
-        limit.note_connected(str(now_ms), 20, now_ms)
-        limit.note_head()
+        limit.record_connected(str(now_ms), 20, now_ms)
+        limit.record_response_head()
         limit.look(now_ms, limit.limit)
     assert limit.limit == FIRST
 
@@ -130,7 +130,7 @@ def test_connections_that_open_late_or_a_late_loop_mean_a_crowd(
             limit.note(str(host), 3_000 if is_late else 100, now_ms)
             server = f"{host} {now_ms}"
             if connect_ms is not None and (not is_late or limit.ask_for_connection()):
-                limit.note_connected(server, connect_ms if is_late else 20, now_ms)
+                limit.record_connected(server, connect_ms if is_late else 20, now_ms)
         limit.look(now_ms, 60)
         if is_late:
             lowest = min(lowest, limit.limit)

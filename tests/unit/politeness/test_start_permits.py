@@ -71,12 +71,12 @@ def test_bytes_beyond_the_charge_are_a_debt() -> None:
     """A fetch is charged with the mean; what it brought more, or less, is told once."""
     node = permits(Speed(body_bytes=1e6))
     assert node.bytes_ms == pytest.approx(20)
-    node.note_ended(BODY_BYTES_FIRST + 5_000)
-    node.note_ended(0)
+    node.record_ended(BODY_BYTES_FIRST + 5_000)
+    node.record_ended(0)
     assert node.take_debt_bytes() < 0
     assert node.take_debt_bytes() == 0
     for _ in range(200):
-        node.note_ended(50_000)
+        node.record_ended(50_000)
     assert node.body_bytes == pytest.approx(50_000, rel=0.01)
     assert node.bytes_ms == pytest.approx(50, rel=0.01)
 

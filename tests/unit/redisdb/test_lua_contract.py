@@ -52,7 +52,7 @@ ROWS: dict[tuple[str, str], Any] = {
     ("reconcile_partition", "places"): [("host", 3)],
     ("reconcile_partition", "rests"): {"host": 4},
     ("park_urls", "members"): [b"1:url"],
-    ("note_errors", "rows"): [("error:dns\na.example", 2, "http://a.example/")],
+    ("record_errors", "rows"): [("error:dns\na.example", 2, "http://a.example/")],
     ("fold_tallies", "nodes"): {"node-1": "sha1"},
     ("pass_gates", "gates"): [("pld example.com", 1)],
     ("set_aside_urls", "urls"): [(1, b"batch")],

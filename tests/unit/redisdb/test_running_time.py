@@ -29,7 +29,7 @@ class Redis:
         self.clock.advance(gap_ms)
         asked_ms = self.clock.monotonic_ms()
         self.clock.advance(takes_ms)
-        self.running.note_answer(asked_ms)
+        self.running.record_answer(asked_ms)
         return asked_ms
 
 
@@ -49,7 +49,7 @@ def test_questions_that_overlap_count_once() -> None:
     first_ms = redis.answer_after(100)
     redis.clock.advance(10_000)
     for asked_ms in range(first_ms + 1, first_ms + 10_000, 100):
-        redis.running.note_answer(asked_ms)
+        redis.running.record_answer(asked_ms)
     assert redis.running.known_ms == 101
     redis.answer_after(300)
     assert redis.running.known_ms == 101 + GAP_MS_MAX
@@ -70,12 +70,12 @@ def test_restart_takes_back_what_may_be_forgotten_once(recoveries: int) -> None:
     for _ in range(20):
         redis.answer_after(500)
     for _ in range(recoveries):
-        redis.running.note_restart()
+        redis.running.record_restart()
         redis.answer_after(500)
     assert redis.running.known_ms == 10_000 - FORGETTABLE_MS
-    redis.running.note_recovery()
+    redis.running.record_recovery()
     redis.answer_after(500)
-    redis.running.note_restart()
+    redis.running.record_restart()
     assert redis.running.known_ms == 10_000 - FORGETTABLE_MS, "the recovery itself may be forgotten"
 
 

@@ -47,7 +47,7 @@ def test_url_is_found_at_each_step_of_its_life(tmp_path: Path, crawl_name: str, 
                 node.offer(url)
             await node.pump.flush()
             assert (await asked(w))["where"] == "inbox"
-            node.fold.note_inboxes()
+            node.fold.record_inboxes()
             w.clock.advance(1_000)
             await node.ownership.folding.step_due(starved=True)
             found = await asked(w)
@@ -300,7 +300,7 @@ def test_depth_and_referrer_of_a_url_that_waits_are_told(tmp_path: Path, crawl_n
                 assert (found["where"], found["depth"], found["referrer"]) == (where, 3, "http://b.example/from")
                 assert "3 links from a start URL" in explanation_text(found)
                 assert "http://b.example/from" in explanation_text(found)
-                node.fold.note_inboxes()
+                node.fold.record_inboxes()
                 w.clock.advance(1_000)
                 await node.ownership.folding.step_due(starved=True)
 

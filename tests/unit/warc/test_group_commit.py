@@ -40,7 +40,7 @@ class Store:
 
     def write(self, number: int, body: bytes = b"<p>a page</p>") -> bool:
         written = self.writer.write(exchange(number, body, record_id=new_record_id()))
-        self.commit.note_written()
+        self.commit.record_written()
         return written.origin is not None
 
     def end(self) -> bool:

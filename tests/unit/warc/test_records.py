@@ -17,8 +17,8 @@ from bigcrawl.warc.records import (
     Note,
     Origin,
     exchange_records,
+    metadata_record,
     new_record_id,
-    note_record,
     warcinfo_record,
 )
 from tests.unit.warc.reading import Record, exchange, parse_record
@@ -65,7 +65,7 @@ def test_note_refers_to_its_page_and_forges_no_record() -> None:
     assert page.record_id is not None
     assert response.headers["WARC-Record-ID"] == page.record_id.decode()
     fields = {"robots": "noindex", "canonical": "http://a.example/x\r\n\r\nWARC/1.1\r\nevil: \u00e9"}
-    data = note_record(Note("http://a.example/7", page.record_id, 1_700_000_000_123, fields), INFO_ID)
+    data = metadata_record(Note("http://a.example/7", page.record_id, 1_700_000_000_123, fields), INFO_ID)
     note = parse_record(data)
     assert note.type == "metadata"
     assert note.headers["WARC-Refers-To"] == response.headers["WARC-Record-ID"]

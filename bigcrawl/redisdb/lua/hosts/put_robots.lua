@@ -20,7 +20,7 @@
 local now = now_ms(ARGV[1])
 local key, host = KEYS[1] .. ARGV[2], ARGV[2]
 local total = tonumber(redis.call('HGET', KEYS[5], '') or '0')
-local function note_bytes(of, bytes)
+local function record_bytes(of, bytes)
   total = total - tonumber(redis.call('HGET', KEYS[5], of) or '0') + bytes
   if bytes > 0 then
     redis.call('HSET', KEYS[5], of, bytes)
@@ -34,7 +34,7 @@ if redis.call('EXISTS', key) == 1 then -- else it has expired with its bytes
 end
 local value = string.format('%.0f\n', now + tonumber(ARGV[5])) .. ARGV[4]
 redis.call('HSET', key, ARGV[3], value)
-note_bytes(host, math.max(0, others) + #value)
+record_bytes(host, math.max(0, others) + #value)
 local delay_ms = tonumber(ARGV[9])
 if delay_ms > tonumber(redis.call('HGET', key, 'delay') or '0') then
   redis.call('HSET', key, 'delay', delay_ms)
@@ -56,7 +56,7 @@ for _, old in ipairs(oldest) do
   if old ~= host and next_ms <= now and not in_use then
     redis.call('DEL', record)
     redis.call('ZREM', KEYS[2], old)
-    note_bytes(old, 0)
+    record_bytes(old, 0)
     evicted = evicted + 1
   else
     if total > bytes_max and redis.call('HEXISTS', KEYS[5], old) == 1 then
@@ -65,7 +65,7 @@ for _, old in ipairs(oldest) do
           redis.call('HDEL', record, field)
         end
       end
-      note_bytes(old, 0)
+      record_bytes(old, 0)
       evicted = evicted + 1
     end
     redis.call('ZADD', KEYS[2], now, old)

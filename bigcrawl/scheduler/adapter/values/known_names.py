@@ -15,7 +15,7 @@ _modules_of_the_start: frozenset[str] = frozenset()
 OWN: Final = __name__.partition(".")[0]
 
 
-def note_modules() -> None:
+def record_modules() -> None:
     global _modules_of_the_start  # noqa: PLW0603 - as sys.modules is
     _modules_of_the_start = frozenset(sys.modules)
 

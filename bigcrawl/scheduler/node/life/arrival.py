@@ -52,7 +52,7 @@ class Arrival:
         membership.remove_locks(seen.named)
         await progress.begin(seen)
         await parts.progress.samples.keep(seen, membership.reports)
-        await membership.note_taking(client)
+        await membership.record_taking(client)
 
     def _bytes_in_redis(self) -> int:
         config = self._parts.crawl.config

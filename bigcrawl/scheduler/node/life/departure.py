@@ -114,7 +114,7 @@ class Departure:
         await self._pump.end()
         await parts.exchange.failed.send()
         await parts.observers.send(is_last=True)
-        await parts.crawl.membership.note_taken_last(parts.crawl.client, len(parts.handout.held))
+        await parts.crawl.membership.record_taken_last(parts.crawl.client, len(parts.handout.held))
         await parts.starts.leave_undone()
 
     async def _close_gates(self) -> None:

@@ -41,7 +41,7 @@ class Fold(Loop):
             return FOLD_S
         starved = self._workload.is_starved
         async with self._folding:
-            self.note_inboxes()
+            self.record_inboxes()
             refused = await refusal_of(self._step(starved=starved, idle=self._workload.is_empty))
             await self._ownership.make_durable_due(self._control.checkpoint)
             if refused is not None:
@@ -62,16 +62,16 @@ class Fold(Loop):
         done = await self._ownership.folding.step_due(starved=starved, idle=idle)
         self._has_stepped = done.stepped > 0
         if self._has_stepped:
-            self._workload.note_moved()
+            self._workload.record_moved()
         if done.admitted:
             self._wake_pump()
 
-    def note_inboxes(self) -> None:
+    def record_inboxes(self) -> None:
         for partition in self._outbox.take_flushed_partitions():
             owned = self._ownership.owned.get(partition)
             if owned is not None:
-                owned.inbox.note_urls()
+                owned.inbox.record_urls()
         for partition in self._outbox.take_told_partitions():
             owned = self._ownership.owned.get(partition)
             if owned is not None:
-                owned.inbox.note_others()
+                owned.inbox.record_others()

@@ -97,13 +97,13 @@ class LoopRunner:
         try:
             rest_s = await loop.turn()
         except RewoundError:
-            self._troubles.note_restart()
+            self._troubles.record_restart()
             return AFTER_RESTART_S
         except RedisRefusedError as error:
-            self._troubles.note_failure(loop.name, error)
+            self._troubles.record_failure(loop.name, error)
             return RETRY_S
         except (TransientStoreError, OwnershipLostError) as error:
-            self._troubles.note_failure(loop.name, error)
+            self._troubles.record_failure(loop.name, error)
             await loop.after_failure()
             return RETRY_S
         except BigcrawlError as error:
@@ -115,7 +115,7 @@ class LoopRunner:
             logger.exception("a loop of bigcrawl failed")
             self._on_fatal(BigcrawlError(f"the loop `{loop.name}` failed: {error!r}"))
             return None
-        self._troubles.note_success(loop.name)
+        self._troubles.record_success(loop.name)
         return rest_s
 
 

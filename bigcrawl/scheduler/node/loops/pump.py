@@ -82,7 +82,7 @@ class Pump(Loop):
         # Ends free memory, which Redis may lack.
         moved = await self.end_and_take() if refused is None else await self.end()
         if moved:
-            self._workload.note_moved()
+            self._workload.record_moved()
         if moved or self._outbox.has_flushed:
             self._news.set()
         if refused is not None:

@@ -43,15 +43,15 @@ class Recovery:
                 await self._crawl.check()
                 await self._beat.go_on_during(self._ownership.reclaim_all(self._send_again))
                 self._reputation.publish_again()
-                self._shared_hosts.note_restart()
+                self._shared_hosts.record_restart()
                 await self._starts.end_again()
             except RedisRestartedError:
                 raise
             except TransientStoreError:
                 self._client.take_back_acceptance()
                 raise
-            self._client.note_recovery()
-            self._troubles.note_recovery()
+            self._client.record_recovery()
+            self._troubles.record_recovery()
         logger.info("Redis was restarted; partitions were claimed again and brought in line")
 
     async def _send_again(self) -> None:

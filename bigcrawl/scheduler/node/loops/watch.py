@@ -126,7 +126,7 @@ class Watch(Loop):
     async def refresh_budgets(self) -> None:
         now_ms = self._clock.monotonic_ms()
         if self._reputation.is_stale(now_ms):
-            self._reputation.note_look(now_ms)
+            self._reputation.record_poll(now_ms)
             try:
                 await self._ownership.budgets.refresh()
             except RedisRefusedError:
@@ -160,7 +160,7 @@ class Watch(Loop):
             self._looked_ms, self._activity_then = -STALE_MS, {}
             look_at_snoozed(self._ownership)
         elif self._is_idle() and await self._has_finished():
-            self._progress.note_end(is_certain=offered == self._outbox.offered)
+            self._progress.record_end(is_certain=offered == self._outbox.offered)
             self._handout.wake_engine()
 
     async def _has_finished(self) -> bool:

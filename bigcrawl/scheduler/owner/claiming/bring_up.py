@@ -121,7 +121,7 @@ async def _offer_again(
         await _forget_lost(client, keys, identity, gone, ended)
     again = sum(seq not in ended for batch in batches if batch.has_text for seq, _ in _by_seq(batch))
     calls: list[scripts.Call[bool]] = [admit_call(keys, identity, batch, connections, ended) for batch in batches]
-    await client.run([*calls, scripts.note_rewind(keys, identity, again)])
+    await client.run([*calls, scripts.record_rewind(keys, identity, again)])
 
 
 async def _forget_lost(
@@ -135,7 +135,7 @@ async def _forget_lost(
     )
     starts = range(0, len(lost), FORGET_AT_ONCE)
     packed = [pack_keys(lost[at : at + FORGET_AT_ONCE]) for at in starts]
-    await client.run([scripts.note_rewind(keys, identity, 0, urls) for urls in packed])
+    await client.run([scripts.record_rewind(keys, identity, 0, urls) for urls in packed])
 
 
 def _ended_of(disk: Partition, batches: Sequence[AdmitBatch]) -> set[int]:

@@ -54,7 +54,7 @@ class Looks:
 
         `holds_urls`: the node has URLs to give up when a lease ends. `sees_all`: read every partition, and in full.
         """
-        await self._note_arrivals()
+        await self._record_arrivals()
         self._forget_gone()
         by_number, claims = self._table.by_number, self._claims
         looked = claims.current(by_number.values() if sees_all else self._to_look_at(now_ms))
@@ -77,7 +77,7 @@ class Looks:
             self._renewed.keep(self._table.has)
             self._looked.keep(self._table.has)
 
-    async def _note_arrivals(self) -> None:
+    async def _record_arrivals(self) -> None:
         told, table = await self._arrivals.take(), self._table
         is_any_missed = told is None or self._gone != self._membership.gone
         self._gone = self._membership.gone

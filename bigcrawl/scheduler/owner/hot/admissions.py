@@ -35,12 +35,12 @@ class Admissions:
         return self.confirmed < self._committed.manifest.batch_number
 
     def send(self, identity: Identity, batch: AdmitBatch) -> scripts.Call[bool]:
-        self._hot.note_offered(batch, self.confirmed)
+        self._hot.record_offered(batch, self.confirmed)
         return admit_call(self._keys, identity, batch, self._connections)
 
     def send_again(self, identity: Identity) -> list[scripts.Call[bool]]:
         batches = self._committed.batches(self.confirmed)
         return [admit_call(self._keys, identity, batch, self._connections) for batch in batches]
 
-    def note_confirmed(self) -> None:
+    def record_confirmed(self) -> None:
         self.confirmed = self._committed.manifest.batch_number

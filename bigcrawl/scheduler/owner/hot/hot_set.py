@@ -60,7 +60,7 @@ class AwayHosts:
         """Whether the crawl waits for any of these hosts."""
         return len(self.hot_max) > len(self.given_up)
 
-    def note_changes(self, changes: int) -> None:
+    def record_changes(self, changes: int) -> None:
         self._changes = changes
 
     def wants_look(self, now_ms: int) -> bool:
@@ -78,7 +78,7 @@ class AwayHosts:
         self.hot_max = hot_max
         self.given_up = frozenset(host for host, urls in hot_max.items() if not urls)
 
-    def note_look(self, changes: int, now_ms: int) -> None:
+    def record_poll(self, changes: int, now_ms: int) -> None:
         self._changes_read, self._read_ms = changes, now_ms
 
     def look_again(self) -> None:
@@ -147,7 +147,7 @@ class HotSet:
     def limit_extra(self, divisor: int) -> None:
         self.extra_divisor = divisor
 
-    def note_offered(self, batch: AdmitBatch, admitted: int) -> None:
+    def record_offered(self, batch: AdmitBatch, admitted: int) -> None:
         """Count the URLs of a committed batch before it is sent; `admitted` is the last batch Redis has confirmed."""
         hosts = [url.host for url in batch.urls]
         self.by_host.update(hosts)
@@ -155,14 +155,14 @@ class HotSet:
         self._offered = [offer for offer in self._offered if offer[0] > admitted]
         self._offered.append((batch.number, hosts))
 
-    def note_ended(self, host: str) -> None:
+    def record_ended(self, host: str) -> None:
         count = self.by_host.pop(host, 0)
         self.urls -= count > 0
         if count > 1:
             self.by_host[host] = count - 1
         self._tell()
 
-    def note_parked(self, host: str, urls: int) -> None:
+    def record_parked(self, host: str, urls: int) -> None:
         """Subtract URLs of the host that were moved from its back queue to the inbox."""
         self.by_host[host] -= urls
         if not self.by_host[host]:

@@ -26,27 +26,27 @@ class Taking:
         self.due_ms = NEVER_MS
         self._due_by_ms = NEVER_MS
         self.take_share = TAKE_FIRST
-        self.note_due(due_ms)
+        self.record_due(due_ms)
 
-    def note_due(self, due_ms: int) -> None:
+    def record_due(self, due_ms: int) -> None:
         if due_ms != self.due_ms:
             self.due_ms = due_ms
             if due_ms < NEVER_MS:
                 self._due_heap.note(self)
 
-    def note_asked(self) -> None:
+    def record_asked(self) -> None:
         """Begin a request to Redis. Its reply does not cover times noted from now on."""
         self._due_by_ms = NEVER_MS
 
-    def note_answer(self, due_ms: int) -> None:
-        self.note_due(min(due_ms, self._due_by_ms))
+    def record_answer(self, due_ms: int) -> None:
+        self.record_due(min(due_ms, self._due_by_ms))
 
-    def note_due_by(self, due_ms: int) -> None:
+    def record_due_by(self, due_ms: int) -> None:
         self._due_by_ms = min(self._due_by_ms, due_ms)
         if due_ms < self.due_ms:
             self.due_ms = due_ms
             self._due_heap.note(self)
 
-    def note_take(self, asked: int, given: int, *, is_more_due: bool) -> None:
+    def record_take(self, asked: int, given: int, *, is_more_due: bool) -> None:
         """Adapt the share to a reply, so that calls are few and little room is reserved in vain."""
         self.take_share = min(TAKE_MAX, 2 * asked) if is_more_due and given == asked else max(1, given)

@@ -153,7 +153,7 @@ class Budgeting:
             in_degrees = records["in_degree"][found.whose[:count]]
             for part in self._parts:
                 if is_new and not reread:
-                    part.note_new(urls, plds)
+                    part.record_new(urls, plds)
                 part.announce(urls, plds)
             allowed = lowered(self._allow(urls, plds, in_degrees), plds, self._divisors(plds))
             if allowed.accounts is not plds and not np.array_equal(allowed.accounts, plds):

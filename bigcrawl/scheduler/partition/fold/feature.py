@@ -68,7 +68,7 @@ class StepPart:
     def imported(self, rows: TableRows) -> TableRows | None:
         return rows
 
-    def note_new(self, urls: Sequence[QueuedUrl], plds: KeyArray) -> None: ...
+    def record_new(self, urls: Sequence[QueuedUrl], plds: KeyArray) -> None: ...
 
     def limit(self, bound: Sequence[BoundUrl]) -> None: ...
 
@@ -88,7 +88,7 @@ class Feature:
 
     Attributes:
         explains_by: tables that `look_up` and `look_up_plds` read.
-        wants_modified: whether `note_modified` is called.
+        wants_modified: whether `record_modified` is called.
         changes_scores: whether scores of waiting URLs change as others are fetched.
     """
 
@@ -110,7 +110,7 @@ class Feature:
     def divisors(self, tables: Tables, plds: KeyArray) -> DivisorArray | None:
         return None
 
-    def note_modified(self, pages: Iterable[tuple[int, int]], now_s: int) -> None:
+    def record_modified(self, pages: Iterable[tuple[int, int]], now_s: int) -> None:
         """Record when pages, by URL key, changed according to their sites. Steps run meanwhile in another thread."""
 
     @classmethod

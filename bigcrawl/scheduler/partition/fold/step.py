@@ -88,7 +88,7 @@ class StepFold:
 
     def read(self, entries: Sequence[InboxEntry], source: BudgetSource, now_s: int) -> None:
         self._forget(entries)
-        self._note_outcomes(entries)
+        self._record_outcomes(entries)
         self._turn_timed(entries, now_s)
         if source.counts_links:
             self._read_edges(entries)
@@ -112,7 +112,7 @@ class StepFold:
         for part in self._parts:
             part.forget(keys)
 
-    def _note_outcomes(self, entries: Sequence[InboxEntry]) -> None:
+    def _record_outcomes(self, entries: Sequence[InboxEntry]) -> None:
         sound = []
         for entry in entries:
             if not entry.outcomes:

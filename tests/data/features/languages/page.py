@@ -30,7 +30,7 @@ class PageLanguages(Observer):
         self._side = side
         self._wanted = wanted
 
-    def note_answer(self, held: HeldUrl, body: bytes) -> bytes:
+    def record_answer(self, held: HeldUrl, body: bytes) -> bytes:
         found = _language_of(body, 0, _READ_BYTES)
         if found is None:
             return b""

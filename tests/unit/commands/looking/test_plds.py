@@ -47,7 +47,7 @@ def tallies_of(pages: dict[str, int], page_bytes: int = 1_000) -> bytes:
     tallies = Tallies()
     for name, count in pages.items():
         for _ in range(count):
-            tallies.note_page(f"www.{name}", name, "192.0.2.1", page_bytes)
+            tallies.record_page(f"www.{name}", name, "192.0.2.1", page_bytes)
     return tallies.to_bytes()
 
 

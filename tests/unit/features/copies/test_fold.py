@@ -94,11 +94,11 @@ def test_near_copies_are_found_for_other_partitions_until_they_were_told(directo
     assert unpack_each(pack_each(found=told)).found.tolist() == [(20, 2, 1)]
     steps.take_over()
     assert steps.partition.committed.untold == told
-    steps.partition.committed.note_told(told)
+    steps.partition.committed.record_delivered(told)
     assert steps.partition.committed.untold == b""
     steps.take_over()
     assert steps.partition.committed.untold == told, "nothing on disk knows that it was told"
-    steps.partition.committed.note_told(told)
+    steps.partition.committed.record_delivered(told)
     steps.step(sketched=sketched[2])
     assert len(steps.partition.committed.untold) == KINDS[FOUND].itemsize
     assert steps.counts() == (0, 0), "that is counted where the content belongs"

@@ -46,12 +46,12 @@ def test_a_stored_body_is_not_digested_again_while_the_engine_has_it() -> None:
     """Its digest is that of the very object; an unpacked body has its own, and nothing of it is kept afterwards."""
     observers = observing(HeldUrls(), Sent(), has_sketches=False)
     url, stored, unpacked = held_url(3), page(1), page(2)
-    url.note_payload(stored, hashlib.sha1(unpacked, usedforsecurity=False).digest())
-    observers.note_page(url, stored, is_text=True)
+    url.record_payload(stored, hashlib.sha1(unpacked, usedforsecurity=False).digest())
+    observers.record_page(url, stored, is_text=True)
     assert url.rows == (seen_row(url, unpacked),), "what the storage said"
-    observers.note_page(url, unpacked, is_text=True)
+    observers.record_page(url, unpacked, is_text=True)
     assert url.rows == (seen_row(url, unpacked),)
-    observers.note_page(url, bytes(bytearray(stored)), is_text=True)
+    observers.record_page(url, bytes(bytearray(stored)), is_text=True)
     assert url.rows == (seen_row(url, stored),), "equal bytes are another object, and are digested"
     url.finish(0)
     assert url.sha1_of(stored) is None
@@ -64,7 +64,7 @@ def test_a_row_leaves_when_its_page_is_safe_and_goes_before_its_end() -> None:
     observers = observing(held, sent, has_sketches=False)
     url = held_url(3)
     held.add(url)
-    observers.note_page(url, page(1), is_text=True)
+    observers.record_page(url, page(1), is_text=True)
     observers.send_safe()
     held.end(url, Ended(3, 0), offered=7)
     observers.send_safe()
@@ -85,7 +85,7 @@ def test_what_is_tried_again_or_empty_or_of_another_node_has_nothing_to_tell() -
     again, empty, lost = held_url(1), held_url(2), held_url(3, partition=1)
     for url, body in (again, page(1)), (empty, b""), (lost, page(1)):
         held.add(url)
-        observers.note_page(url, body, is_text=True)
+        observers.record_page(url, body, is_text=True)
     held.end(again, Ended(1, 0, b"1:"), offered=0)
     held.end(empty, Ended(2, 0), offered=0)
     held.end(lost, Ended(3, 0), offered=0)
@@ -99,7 +99,7 @@ def told(observers: Observers, held: HeldUrls, sent: Sent, seq: int, body: bytes
     """How many rows with a sketch a page has; all its rows are of its content, and of it."""
     url = held_url(seq)
     held.add(url)
-    observers.note_page(url, body, is_text=is_text)
+    observers.record_page(url, body, is_text=is_text)
     held.end(url, Ended(seq, 0), offered=sent.offered)
     sent.rows.clear()
     observers.send_safe()
@@ -147,7 +147,7 @@ def test_pages_are_sketched_together_and_few_bytes_wait_for_it() -> None:
     bodies = [page(url.seq) for url in urls[:-1]] + [page(60, 40_000)]
     for nth, (url, body) in enumerate(zip(urls, bodies, strict=True), 1):
         held.add(url)
-        observers.note_page(url, body, is_text=True)
+        observers.record_page(url, body, is_text=True)
         waiting = [body for other, body in zip(urls[:nth], bodies[:nth], strict=True) if len(other.rows) == 1]
         assert sum(min(len(body), TEXT_BYTES_MAX) for body in waiting) < UNSKETCHED_BYTES_MAX + TEXT_BYTES_MAX
     assert [len(url.rows) for url in urls[:5]] == [1 + BANDS] * 5, "they have theirs before any is safe"
@@ -169,7 +169,7 @@ def test_a_page_that_is_tried_again_has_the_sketch_of_its_last_content() -> None
     url = held_url(1)
     held.add(url)
     for body in page(1), page(2), page(2):
-        observers.note_page(url, body, is_text=True)
+        observers.record_page(url, body, is_text=True)
     held.end(url, Ended(1, 0), offered=0)
     observers.send_safe()
     rows = sketched_of(sent)

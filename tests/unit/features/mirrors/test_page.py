@@ -40,7 +40,7 @@ def test_a_sample_of_a_pld_is_told_once() -> None:
     def told_of(host: str, body: bytes) -> list[ObservedRows]:
         url = held_url(next(seqs), host=host)
         sent.hints.clear()
-        observers.note_page(url, body, is_text=True)
+        observers.record_page(url, body, is_text=True)
         assert url.rows == (), "nothing waits for it"
         return sent.hints[:]
 

@@ -38,7 +38,7 @@ def weighed(pattern: str, record: MirrorRecord | None = None) -> tuple[MirrorRec
     for letter in pattern:
         number = record.count_sample()
         if letter == "x":
-            record.note_shared(number, OTHER)
+            record.record_shared(number, OTHER)
         more += record.judge(SHARE)
     return record, more
 
@@ -75,7 +75,7 @@ def test_what_is_heard_late_counts_where_it_belongs() -> None:
     for numbers in (range(1, LEAST + 1), range(LEAST, 0, -1)):
         record, _ = weighed("." * 1000)
         for number in numbers:
-            record.note_shared(number, OTHER)
+            record.record_shared(number, OTHER)
         assert record.judge(SHARE) == 1
         assert mirror_verdict_of(np.array([record.values()], dtype=RECORD)[0]) == (True, LEAST, LEAST, OTHER)
 
@@ -87,9 +87,9 @@ def test_the_order_and_number_of_hints_does_not_matter(numbers: list[int], chanc
     again = numbers + numbers[: len(numbers) // 2]
     chance.shuffle(again)
     for number in numbers:
-        record.note_shared(number, OTHER)
+        record.record_shared(number, OTHER)
     for number in again:
-        other.note_shared(number, OTHER)
+        other.record_shared(number, OTHER)
     last = max(numbers, default=0)
     expected = sum(1 << last - number for number in set(numbers) if last - number < WINDOW)
     assert record.values()[:3] == other.values()[:3]
@@ -100,11 +100,11 @@ def test_the_order_and_number_of_hints_does_not_matter(numbers: list[int], chanc
 def test_the_last_four_contents_are_not_new() -> None:
     """Whichever they are, each until four others have come since."""
     record, contents = new_record(), [key << 32 for key in (1, 2, 3, 0xFFFF, 7)]
-    assert [record.note_content(content) for content in (*contents[:4], *contents[:4])] == [True] * 4 + [False] * 4
-    assert record.note_content(contents[4])
-    assert [record.note_content(content) for content in contents[1:]] == [False] * 4
-    assert record.note_content(contents[0])
-    assert new_record().note_content(0)
+    assert [record.record_content(content) for content in (*contents[:4], *contents[:4])] == [True] * 4 + [False] * 4
+    assert record.record_content(contents[4])
+    assert [record.record_content(content) for content in contents[1:]] == [False] * 4
+    assert record.record_content(contents[0])
+    assert new_record().record_content(0)
     np.array([record.values()], dtype=RECORD)
 
 
@@ -113,7 +113,7 @@ def test_samples_that_nobody_counted_are_not_shared() -> None:
     record, _ = weighed("..")
     before = record.values()
     for number in (0, 3, 2**32 - 1):
-        record.note_shared(number, OTHER)
+        record.record_shared(number, OTHER)
     assert record.values() == before
 
 
@@ -121,7 +121,7 @@ def test_numbers_end_where_their_field_does() -> None:
     """Nothing overflows; the record can be stored."""
     record = MirrorRecord(2**32 - 2, 0, 0, 0, 0, 0)
     assert [record.count_sample() for _ in range(3)] == [2**32 - 1] * 3
-    record.note_shared(2**32 - 1, 2**64 - 1)
+    record.record_shared(2**32 - 1, 2**64 - 1)
     np.array([record.values()], dtype=RECORD)
 
 
@@ -133,7 +133,7 @@ def test_half_of_all_contents_makes_no_mirror() -> None:
         for _ in range(200):
             number = record.count_sample()
             if chance.random() < 0.5:
-                record.note_shared(number, OTHER)
+                record.record_shared(number, OTHER)
             record.judge(SHARE)
             judged += 1
             mirrors += record.state & MIRROR

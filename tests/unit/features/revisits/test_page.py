@@ -34,7 +34,7 @@ def body_after(*answers: Answer) -> bytes:
     body = BODY
     for answer in answers:
         held = held_with(body)
-        revisits_of().note_visit(held, answer)
+        revisits_of().record_visit(held, answer)
         assert held.again is not None
         body = held.again.url.body
     return body
@@ -43,7 +43,7 @@ def body_after(*answers: Answer) -> bytes:
 def test_a_page_comes_back_with_what_is_known_of_it() -> None:
     """With its key, its first priority, and a body that has the visit; it is asked by HEAD again if its kind is."""
     held = held_with(BODY, priority=-3)
-    revisits_of().note_visit(held, PAGE)
+    revisits_of().record_visit(held, PAGE)
     assert held.again is not None
     due_s, number, url = held.again
     assert (due_s, number, url.key, url.host, url.priority, url.flags) == (1_100, 1, 99, "a.example", 7, 64)
@@ -66,7 +66,7 @@ def test_a_known_page_comes_back_whatever_happens_to_it() -> None:
 def test_a_priority_is_bounded_as_at_the_first_visit() -> None:
     """The spider may have given more than an order in a back queue holds."""
     held = held_with(msgpack.packb(["http://a.example/", 0, 1 << 40]))
-    revisits_of().note_visit(held, PAGE)
+    revisits_of().record_visit(held, PAGE)
     assert held.again is not None
     assert held.again.url.priority == PRIORITY_MAX
 
@@ -93,7 +93,7 @@ def test_an_answer_is_not_forgotten_at_the_end() -> None:
     """What the visit brought counts, not that it has ended."""
     held = held_with(body_after(PAGE))
     revisits = revisits_of(now_s=1_200)
-    assert revisits.note_visit(held, Answer(304, is_conditional=True)).is_unchanged
+    assert revisits.record_visit(held, Answer(304, is_conditional=True)).is_unchanged
     revisits.before_end(held, "")
     assert held.again is not None
     assert Visit.unpack(known_in(held.again.url.body)).last_s == 1_200
@@ -104,7 +104,7 @@ def test_visits_end_at_their_limit(visits_max: int) -> None:
     """The last visit plans no further one; what is known of the page is kept."""
     body = body_after(*[PAGE] * (visits_max - 1))
     held = held_with(body)
-    revisits_of(visits_max).note_visit(held, PAGE)
+    revisits_of(visits_max).record_visit(held, PAGE)
     revisits_of(visits_max).before_end(held, "")
     assert not held.comes_again
     assert held.again is not None
@@ -115,7 +115,7 @@ def test_visits_end_at_their_limit(visits_max: int) -> None:
 def test_a_visit_of_another_version_is_a_first_one() -> None:
     """A page is not lost because what was known of it cannot be read."""
     held = held_with(msgpack.packb(["http://a.example/", 0, None, msgpack.packb([9, 9])]))
-    revisits_of().note_visit(held, PAGE)
+    revisits_of().record_visit(held, PAGE)
     assert held.again is not None
     assert held.again.number == 1
 
@@ -123,5 +123,5 @@ def test_a_visit_of_another_version_is_a_first_one() -> None:
 def test_only_a_page_that_was_seen_as_it_is_counts_as_unchanged() -> None:
     """A failure, a page that is still gone and a first visit are not kept from the spider."""
     for before, answer in (([PAGE], Answer(500)), ([PAGE, Answer(404)], Answer(404)), ([], PAGE)):
-        assert not revisits_of(now_s=2_000).note_visit(held_with(body_after(*before)), answer).is_unchanged
-    assert revisits_of(now_s=2_000).note_visit(held_with(body_after(PAGE)), PAGE).is_unchanged
+        assert not revisits_of(now_s=2_000).record_visit(held_with(body_after(*before)), answer).is_unchanged
+    assert revisits_of(now_s=2_000).record_visit(held_with(body_after(PAGE)), PAGE).is_unchanged

@@ -33,7 +33,7 @@ async def fetched(w: World, node: Node) -> None:
         node.offer(url)
     for held in await w.take(node, 12):
         held.address = "192.0.2.1"
-        held.note_download("status:200", 5, 100)
+        held.record_download("status:200", 5, 100)
         node.handout.fetches.end(held)
     await w.turn(node, 4)
     assert node.progress.pages == 3
@@ -62,7 +62,7 @@ def test_a_node_sends_what_it_counted_every_ten_seconds_and_when_it_leaves(
             assert (first.hosts.count, first.plds.count, first.servers.count) == (3, 2, 1)
             assert first.urls_sent == 3
             assert not first.urls_sent_elsewhere
-            tallies_of(node).note_unpacked(0, 7)
+            tallies_of(node).record_unpacked(0, 7)
             node.outbox.remember(1)
             node.outbox.remember(1)
             await node.departure.close()
@@ -99,7 +99,7 @@ def test_tallies_of_many_nodes_that_are_gone_are_one_field(tmp_path: Path, crawl
             keys = CrawlKeys(crawl_name)
             for _ in range(GONE_MAX + 6):
                 node = await w.joined()
-                tallies_of(node).note_unpacked(0, 1)
+                tallies_of(node).record_unpacked(0, 1)
                 await node.departure.close()
                 assert await w.client.command("HLEN", keys.tallies) <= GONE_MAX + 3
             assert (await total(w)).unpacked == GONE_MAX + 6
@@ -117,18 +117,18 @@ def test_a_node_that_was_folded_while_it_stood_still_counts_anew(
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, host_delay=0) as w:
             keys, node = CrawlKeys(crawl_name), await w.joined()
-            tallies_of(node).note_unpacked(0, 100)
+            tallies_of(node).record_unpacked(0, 100)
             await node.observers.send(is_last=True)
             await w.client.commands(
                 [("HSET", keys.tallies, GONE, tallies_of(node).to_bytes()), ("HDEL", keys.tallies, node.node_id)]
             )
-            tallies_of(node).note_unpacked(0, 10)
+            tallies_of(node).record_unpacked(0, 10)
             if sends_before_it_beats:
                 await w.client.command("ZREM", keys.beats, node.node_id)
                 await node.observers.send(is_last=True)
                 await node.beat.turn()
             await node.observers.send(is_last=True)
-            tallies_of(node).note_unpacked(0, 1)
+            tallies_of(node).record_unpacked(0, 1)
             await node.observers.send(is_last=True)
             assert (await total(w)).unpacked_bytes == 101
 
@@ -159,7 +159,7 @@ def test_faults_of_redis_lose_nothing_that_the_next_message_does_not_bring(
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, host_delay=0) as w:
             node = await w.joined()
-            tallies_of(node).note_unpacked(0, 5)
+            tallies_of(node).record_unpacked(0, 5)
 
             async def fails(_: object) -> None:
                 raise RedisRefusedError("OOM") if is_refused else TransientStoreError("away")
@@ -180,7 +180,7 @@ def test_faults_of_redis_lose_nothing_that_the_next_message_does_not_bring(
 
 def test_what_cannot_be_read_is_left_out_and_counted() -> None:
     tallies = Tallies()
-    tallies.note_unpacked(0, 3)
+    tallies.record_unpacked(0, 3)
     found, unreadable = sum_of([tallies.to_bytes(), b"of a later version", tallies.to_bytes()])
     assert (found.unpacked_bytes, unreadable) == (6, 1)
 
@@ -196,7 +196,7 @@ def test_what_cannot_be_read_is_left_out_and_counted() -> None:
 def test_an_answer_counts_by_what_its_headers_say(headers: dict[str, Any], media_type: str, packed: list[str]) -> None:
     """The first of each; a header may be there without a value."""
     counting = NodeTallies(node_side(Sent()))
-    counting.note_headers(200, Headers(headers), 5)
+    counting.record_headers(200, Headers(headers), 5)
     assert [row.name for row in counting.tallies.media_types.rows()] == [media_type]
     assert [row.name for row in counting.tallies.encodings.rows()] == packed
 
@@ -205,7 +205,7 @@ def test_gaps_count_by_their_kind() -> None:
     counting = NodeTallies(node_side(Sent()))
     counting.tallies.begin_anew()
     for number, kind in enumerate(("host", "server", "space")):
-        counting.note_gap(kind, kind, 500 + number, 500)
+        counting.record_gap(kind, kind, 500 + number, 500)
     found = Tallies.from_bytes(counting.tallies.to_bytes())
     kept = [gaps.tightest for gaps in (found.host_gaps, found.server_gaps, found.space_gaps)]
     assert kept == [[NamedGap("host", 500, 500)], [NamedGap("server", 501, 500)], [NamedGap("space", 502, 500)]]

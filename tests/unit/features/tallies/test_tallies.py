@@ -158,17 +158,17 @@ def filled(seed: int, plds: int = 300) -> Tallies:
     tallies, dice = Tallies(), random.Random(seed)
     for number in range(plds * 3):
         pld = f"pld{dice.randrange(plds)}.example"
-        tallies.note_page(f"www.{pld}", pld, f"192.0.2.{number % 250}", 1_000)
-        tallies.note_answer(200, b"x/%d" % number, b"gzip" if number % 2 else None, number)
+        tallies.record_page(f"www.{pld}", pld, f"192.0.2.{number % 250}", 1_000)
+        tallies.record_answer(200, b"x/%d" % number, b"gzip" if number % 2 else None, number)
         tallies.host_gaps.note(pld, 1_000 + dice.randrange(5_000), 1_000)
         tallies.server_gaps.note("192.0.2.1", 500 + number, 500)
-    tallies.note_answer(404, b"text/html", None, 77)
-    tallies.note_answer(200, b"text/html", None, 1 << 50)
-    tallies.note_unpacked(0, 5_000)
-    tallies.note_robots(200, 300)
-    tallies.note_robots(None, 0)
-    tallies.note_sent(30, is_elsewhere=True)
-    tallies.note_sent(12, is_elsewhere=False)
+    tallies.record_answer(404, b"text/html", None, 77)
+    tallies.record_answer(200, b"text/html", None, 1 << 50)
+    tallies.record_unpacked(0, 5_000)
+    tallies.record_robots(200, 300)
+    tallies.record_robots(None, 0)
+    tallies.record_sent(30, is_elsewhere=True)
+    tallies.record_sent(12, is_elsewhere=False)
     tallies.urls_repeated, tallies.look_ups, tallies.sent_bytes = 5, 6, 7
     return tallies
 

@@ -33,7 +33,7 @@ def test_nothing_is_observed_where_nobody_needs_it(settings: dict[str, object]) 
 def test_a_page_that_is_fetched_again_is_no_copy_of_itself(*, is_known: bool) -> None:
     """A site would look like a trap if its pages had the content of others because they had it before."""
     observer, held = signs(was_fetched=lambda _: is_known), held_url(1)
-    marks = [observer.note_answer(held, b"page") for _ in range(WINDOW)]
+    marks = [observer.record_answer(held, b"page") for _ in range(WINDOW)]
     assert marks[:-1] == [b""] * (WINDOW - 1)
     assert marks[-1] == (b"" if is_known else pack_same_content(pld_key("a.example"), WINDOW - 1))
 
@@ -49,17 +49,17 @@ def test_a_wildcard_goes_with_the_next_answer_of_its_pld_and_of_no_other() -> No
         observers = Observers(HeldUrls(), Sent(), [observer])
         farm, other = held_url(1, host="h1.farm.example"), held_url(2, host="www.a.example")
         for _ in range(WINDOW - 1):
-            observers.note_answer(farm, b"page")
+            observers.record_answer(farm, b"page")
         for _ in range(2):
-            observers.note_look_up("farm.example")
+            observers.record_look_up("farm.example")
             await asyncio.sleep(0)
             await asyncio.sleep(0)
-        observers.note_answer(other, b"page")
+        observers.record_answer(other, b"page")
         assert other.marks == farm.marks == b""
-        observers.note_answer(farm, b"page")
+        observers.record_answer(farm, b"page")
         key = pld_key("farm.example")
         assert farm.marks == pack_same_content(key, WINDOW - 1) + pack_wildcard(key, found=True)
-        observers.note_answer(farm, b"page")
+        observers.record_answer(farm, b"page")
         assert farm.marks == b""
         await observers.close()
 
@@ -76,7 +76,7 @@ def test_a_question_under_way_is_given_up_at_the_end() -> None:
 
         observers = Observers(HeldUrls(), Sent(), [signs({"BIGCRAWL_TRAP_WILDCARD_HOSTS": 2}, look_up=look_up)])
         for _ in range(2):
-            observers.note_look_up("farm.example")
+            observers.record_look_up("farm.example")
         await asyncio.sleep(0)
         assert len(asyncio.all_tasks()) == 2
         await asyncio.wait_for(observers.close(), 60)

@@ -178,11 +178,11 @@ def test_a_pages_rank_goes_to_what_it_links_to(tmp_path: Path, crawl_name: str, 
                 """Take the next URL, find this on its page, and return what it had received."""
                 [held] = await w.take(node)
                 page = Request(held.url)
-                frontier.started.note_start(page, held)
+                frontier.started.record_start(page, held)
                 noted_by = intake.links_of(page)
                 assert noted_by
                 for request in requests:
-                    intake.note_found(request, held.url, noted_by)
+                    intake.record_found(request, held.url, noted_by)
                 intake.offer_links(links, links.urls, 1, held.url, noted_by=noted_by)
                 for noted in noted_by:
                     noted.end()
@@ -214,7 +214,7 @@ def test_a_page_that_was_fetched_before_hands_on_no_rank(tmp_path: Path, crawl_n
                 node.offer(url)
                 [held] = await w.take(node)
                 page = Request(held.url)
-                frontier.started.note_start(page, held)
+                frontier.started.record_start(page, held)
                 [ballot] = frontier.intake.links_of(page)
                 assert isinstance(ballot, Ballot)
                 assert ballot.hands_on is (held.url == "http://a.example/new")
@@ -231,7 +231,7 @@ def test_without_votes_nothing_is_noted(tmp_path: Path, crawl_name: str, redis_u
             frontier, node = new_scheduler(tmp_path), await w.joined()
             frontier.attach(node, Spider("test"))
             page, held = Request("http://a.example/"), held_url(1)
-            frontier.started.note_start(page, held)
+            frontier.started.record_start(page, held)
             assert not frontier.intake.links_of(page)
 
     asyncio.run(scenario())

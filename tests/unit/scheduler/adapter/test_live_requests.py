@@ -296,7 +296,7 @@ def in_process(frontier: Any, request: Request) -> Any:
     body = body_of(frontier._live, request)
     key = request_key(request.url, "GET", b"")
     held.fields = held.fields._replace(key=key, body=body)
-    frontier.started.note_start(request, held)
+    frontier.started.record_start(request, held)
     return held
 
 
@@ -414,7 +414,7 @@ def test_lost_request_gets_to_its_errback(frontier: Any) -> None:
     held.start(0)
     held.fields = held.fields._replace(body=body_of(other, request))
     built = frontier._build(frontier.node, held)
-    frontier.started.note_start(built, held)
+    frontier.started.record_start(built, held)
     assert (built.url, built.errback) == (URL, spider.failed)
     assert "lost-from-memory" in str(frontier.started.refusal_of(built))
     assert held.stage is Stage.STARTED
@@ -463,7 +463,7 @@ def test_start_request_of_another_scheme_is_handed_out_and_an_entry_of_a_list_is
         ("gopher://a.example/", {}, True),
     ):
         request = Request(url, meta=meta)
-        frontier.intake.note_start_request(request)
+        frontier.intake.record_start_request(request)
         assert frontier.enqueue_request(request) is taken
         if taken:
             assert frontier.next_request().url == url

@@ -29,7 +29,7 @@ def test_start_request_that_never_came_is_forgotten_with_it(tmp_path: Path) -> N
     """A start request dropped on its way must not make a later request, at its address, a start request."""
     frontier = new_scheduler(tmp_path)
     for i in range(50):
-        frontier.intake.note_start_request(Request(f"http://a.example/{i}"))
+        frontier.intake.record_start_request(Request(f"http://a.example/{i}"))
     gc.collect()
     assert len(frontier.intake._start_requests) == 0
 
@@ -46,7 +46,7 @@ def test_redirect_to_itself_is_no_retry(tmp_path: Path, outcome: str, *, goes_be
     held = held_url(1)
     held.fields = held.fields._replace(key=request_key("http://a.example/", "GET", b""))
     held.outcome = outcome
-    frontier.started.note_start(started, held)
+    frontier.started.record_start(started, held)
     hop = {"redirect_times": 1, "redirect_urls": ["http://a.example/"]}
     after = {"retry_times": 1} | ({} if goes_behind else hop)
     assert frontier.enqueue_request(Request("http://a.example/", meta=after, dont_filter=True))
@@ -89,8 +89,8 @@ def test_a_page_speaks_for_pages_of_its_own_domain_only(tmp_path: Path, crawl_na
         async with world(tmp_path, crawl_name, redis_url, revisit=rule) as w:
             frontier, node = new_scheduler(tmp_path, revisit=rule), await w.joined()
             frontier.attach(node, Spider("test"))
-            frontier.intake.note_modified(modified, "http://a.example/sitemap.xml")
-            frontier.intake.note_modified(modified, "")
+            frontier.intake.record_modified(modified, "http://a.example/sitemap.xml")
+            frontier.intake.record_modified(modified, "")
             return {
                 k: s for each in node.ownership.features if isinstance(each, Revisits) for k, s in each.listed.items()
             }
@@ -167,7 +167,7 @@ def test_entry_is_queued_once_whatever_was_seen(tmp_path: Path, crawl_name: str,
             assert frontier.enqueue_request(Request("http://a.example/"))
 
             def is_queued(request: Request) -> bool:
-                intake.note_start_request(request)
+                intake.record_start_request(request)
                 return frontier.enqueue_request(request)
 
             assert is_queued(entry_request("batch.1.0.0"))
@@ -205,7 +205,7 @@ def test_entry_is_tried_again_and_redirected_as_itself(tmp_path: Path) -> None:
     started = entry_request("batch.1.0.0")
     held = held_url(1)
     held.fields = held.fields._replace(key=KEYS.of_request(started.url, "GET", b"", jar_bytes("batch.1.0.0")))
-    frontier.started.note_start(started, held)
+    frontier.started.record_start(started, held)
     hop = {"redirect_times": 1, "redirect_urls": [started.url]}
     moved = [
         Request(f"http://b.example/{n}", dont_filter=True, meta={**started.meta, **hop, ENTRY: f"batch.1.{n}.0"})
@@ -241,7 +241,7 @@ def test_request_is_queued_once_for_each_value(tmp_path: Path, crawl_name: str, 
             started, held = Request("http://a.example/", meta={ONCE: [1, 0]}), held_url(1)
             key = node.crawl.keys.of_request(started.url, "GET", b"", jar_bytes([1, 0]))
             held.fields = held.fields._replace(key=key)
-            frontier.started.note_start(started, held)
+            frontier.started.record_start(started, held)
             before = frontier.flow.offered()
             hop = {"redirect_times": 1, "redirect_urls": [started.url]}
             assert [is_queued([1, 0], "http://c.example/", **hop) for _ in range(2)] == [True, False]

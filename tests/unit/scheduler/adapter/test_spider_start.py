@@ -32,7 +32,7 @@ class Crawl:
         self.workload = SimpleNamespace(is_crowded=True)
         self.starts = SimpleNamespace(claim=self._claim, end=self._end, leave_undone=self._leave, are_under_way=True)
         self.pump = SimpleNamespace(wake=self._wake)
-        self.progress = SimpleNamespace(note_start=lambda *, is_done: None)
+        self.progress = SimpleNamespace(record_start=lambda *, is_done: None)
 
     def _wake(self) -> None:
         self.woken += 1

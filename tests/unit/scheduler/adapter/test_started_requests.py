@@ -31,14 +31,14 @@ def test_time_that_ran_out_tells_of_a_crowd_where_an_answer_had_begun(
     times: list[tuple[str, int]] = []
     over: list[HeldUrl] = []
     crowd = SimpleNamespace(note=lambda host, took_ms: times.append((host, took_ms)))
-    fetches = SimpleNamespace(note_answered=lambda held, _: over.append(held))
+    fetches = SimpleNamespace(record_answered=lambda held, _: over.append(held))
     handout = SimpleNamespace(crowd=crowd, fetches=fetches, lease=SimpleNamespace(is_valid=True))
     frontier.attach(cast("Any", SimpleNamespace(handout=handout)), Spider(name="test"))
     request = Request("http://a.example/", meta={"download_latency": 0.1} if has_begun else {})
     held = held_url(1)
-    frontier.started.note_start(request, held)
+    frontier.started.record_start(request, held)
     failure = DownloadTimeoutError("3 s") if error == "timeout" else DownloadFailedError("reset")
-    frontier.started.note_failure(request, failure, 3_000)
+    frontier.started.record_failure(request, failure, 3_000)
     assert times == [(held.host, 3_000)] * noted
     assert over == [held]
 
@@ -50,24 +50,24 @@ def test_an_answer_is_noted_as_it_came(tmp_path: Path) -> None:
     answers: list[tuple[int, Any, int]] = []
     node: Any = SimpleNamespace(
         handout=SimpleNamespace(
-            fetches=SimpleNamespace(note_answered=lambda *_: None), lease=SimpleNamespace(is_valid=False)
+            fetches=SimpleNamespace(record_answered=lambda *_: None), lease=SimpleNamespace(is_valid=False)
         ),
         observers=SimpleNamespace(
-            note_headers=lambda *answer: answers.append(answer),
-            note_answer=lambda held, body: noted.append((held, body)),
+            record_headers=lambda *answer: answers.append(answer),
+            record_answer=lambda held, body: noted.append((held, body)),
         ),
     )
     frontier.attach(node, Spider(name="test"))
     request, held = Request("http://a.example/"), held_url(1)
-    frontier.started.note_start(request, held)
+    frontier.started.record_start(request, held)
     for response in (
         Response(request.url, body=b"page"),
         Response(request.url, status=404, body=b"gone"),
         Response(request.url, body=b""),
     ):
-        frontier.started.note_response(request, response, 1)
+        frontier.started.record_response(request, response, 1)
     other = Request("http://a.example/favicon.ico")
-    frontier.started.note_response(other, Response(other.url, body=b"not the frontier's"), 1)
+    frontier.started.record_response(other, Response(other.url, body=b"not the frontier's"), 1)
     assert noted == [(held, b"page")]
     assert answers == [(200, {}, 4), (404, {}, 4), (200, {}, 0)]
 
@@ -81,9 +81,9 @@ def test_a_page_is_noted_as_its_spider_is_given_it(tmp_path: Path) -> None:
         noted.append((body, is_text))
 
     request, other = Request("http://a.example/"), Request("http://a.example/favicon.ico")
-    frontier.started.note_page(Response(request.url, body=b"too early", request=request))
-    frontier.attach(cast("Any", SimpleNamespace(observers=SimpleNamespace(note_page=note))), Spider(name="test"))
-    frontier.started.note_start(request, held_url(1))
+    frontier.started.record_page(Response(request.url, body=b"too early", request=request))
+    frontier.attach(cast("Any", SimpleNamespace(observers=SimpleNamespace(record_page=note))), Spider(name="test"))
+    frontier.started.record_start(request, held_url(1))
     for response in (
         HtmlResponse(request.url, body=b"page", request=request),
         Response(request.url, body=b"image", request=request),
@@ -91,8 +91,8 @@ def test_a_page_is_noted_as_its_spider_is_given_it(tmp_path: Path) -> None:
         Response(other.url, body=b"not the frontier's", request=other),
         Response(request.url, body=b"of no request"),
     ):
-        frontier.started.note_page(response)
+        frontier.started.record_page(response)
     assert noted == [(b"page", True), (b"image", False)]
     frontier.attach(cast("Any", SimpleNamespace(observers=NO_OBSERVERS)), Spider(name="test"))
-    frontier.started.note_page(HtmlResponse(request.url, body=b"page", request=request))
+    frontier.started.record_page(HtmlResponse(request.url, body=b"page", request=request))
     assert len(noted) == 2

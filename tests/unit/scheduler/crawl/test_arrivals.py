@@ -163,7 +163,7 @@ def test_notices_that_came_with_the_orders_are_not_asked_for_again(
             rows = await w.client.command(*command)
             await other.parts.crawl.arrivals.tell([1])
             await arrivals.take()
-            arrivals.note_read(command, rows)
+            arrivals.record_read(command, rows)
             assert await arrivals.take() == set()
 
     asyncio.run(scenario())

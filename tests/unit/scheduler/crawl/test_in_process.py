@@ -36,7 +36,7 @@ def test_what_is_in_process_can_be_read_by_others(in_process: InProcess, path: P
     first, second, third = held_url(1), held_url(2, partition=65_535), held_url(3)
     for held in (first, second, third):
         in_process.start(held)
-    in_process.note_answered(second)
+    in_process.record_answered(second)
     assert in_process.end(third)
     assert read_in_process(path) == {0: " 1f", 65_535: " 2a"}
     assert len(in_process) == 2
@@ -47,13 +47,13 @@ def test_parsed_page_counts_as_one_on_which_nobody_works(in_process: InProcess, 
     first, second = held_url(1), held_url(2)
     for held in (first, second):
         in_process.start(held)
-        in_process.note_answered(held)
-        in_process.note_running(held)
+        in_process.record_answered(held)
+        in_process.record_running(held)
     assert read_in_process(path) == {0: " 2a 1a"}
-    in_process.note_parsed(first)
+    in_process.record_parsed(first)
     assert read_in_process(path) == {0: " 2a 1f"}
     assert in_process.end(first)
-    in_process.note_parsed(first)
+    in_process.record_parsed(first)
     assert read_in_process(path) == {0: " 2a"}
 
 
@@ -62,19 +62,19 @@ def test_pages_that_wait_for_their_turn_are_not_at_work(in_process: InProcess, p
     first, second, third = many = [held_url(seq) for seq in (1, 2, 3)]
     for held in many:
         in_process.start(held)
-        in_process.note_answered(held)
+        in_process.record_answered(held)
     assert read_in_process(path) == {0: " 3a 2f 1f"}
-    in_process.note_running(first)
+    in_process.record_running(first)
     assert read_in_process(path) == {0: " 3a 2f 1a"}
-    in_process.note_running(third)
-    in_process.note_running(second)
-    in_process.note_parsed(first)
+    in_process.record_running(third)
+    in_process.record_running(second)
+    in_process.record_parsed(first)
     in_process.start(fourth := held_url(4))
-    in_process.note_answered(fourth)
+    in_process.record_answered(fourth)
     assert read_in_process(path) == {0: " 4a 3a 2a 1f"}
     assert in_process.end(fourth)
     in_process.start(fifth := held_url(5))
-    in_process.note_answered(second)
+    in_process.record_answered(second)
     assert read_in_process(path) == {0: " 5f 3a 2a 1f"}, "the slot of the last one that arrived is another's"
     assert in_process.end(fifth)
 
@@ -83,7 +83,7 @@ def test_largest_numbers_have_room(in_process: InProcess, path: Path) -> None:
     """The 33 bits that an order leaves a sequence number."""
     held = held_url((1 << 33) - 1, partition=65_535)
     in_process.start(held)
-    in_process.note_answered(held)
+    in_process.record_answered(held)
     assert read_in_process(path) == {65_535: f" {(1 << 33) - 1}a"}
 
 
@@ -93,7 +93,7 @@ def test_node_that_stops_leaves_nothing(in_process: InProcess, path: Path) -> No
     in_process.forget()
     in_process.forget()
     in_process.start(held_url(2))
-    in_process.note_answered(held)
+    in_process.record_answered(held)
     in_process.end(held)
     assert read_in_process(path) == {}
     assert len(in_process) == 1
@@ -105,7 +105,7 @@ def test_more_than_there_is_room_for_is_counted(in_process: InProcess, path: Pat
     for held in many:
         in_process.start(held)
     assert read_in_process(path) == {0: " 4f 3f 2f 1f"}
-    in_process.note_answered(many[5])
+    in_process.record_answered(many[5])
     for held in many:
         assert in_process.end(held)
     assert not in_process.end(many[0])

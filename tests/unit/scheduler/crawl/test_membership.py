@@ -110,11 +110,11 @@ def test_lock_file_has_its_name_when_it_is_locked(members: list[Membership], mon
     lock = fcntl.flock
     named_before: list[list[Path]] = []
 
-    def note_names(fd: int, operation: int) -> None:
+    def record_names(fd: int, operation: int) -> None:
         named_before.append(list(first._directory.glob("*.lock")))
         lock(fd, operation)
 
-    monkeypatch.setattr(fcntl, "flock", note_names)
+    monkeypatch.setattr(fcntl, "flock", record_names)
     first.lock()
     assert named_before[0] == []
     assert not second.is_alone_here()

@@ -193,7 +193,7 @@ def test_redis_that_forgot_who_holds_a_host_is_told_again(
             assert not await is_free(second, ended)
 
             own_server.client.delete(*(host_prefix(host) + host for host in (fetched, ended)))
-            first.parts.troubles.note_restart()
+            first.parts.troubles.record_restart()
             await first.pump.turn()
             await first.beat.turn()
             assert not await is_free(second, fetched)

@@ -123,7 +123,7 @@ async def test_another_speed_at_another_time_of_day(tmp_path: Path, crawl_name: 
         node = await made.joined()
         await node.steer.turn()
         before = node.parts.handout.speed.speed.pages
-        node.parts.handout.speed.note_time(made.clock.now_ms())
+        node.parts.handout.speed.record_time(made.clock.now_ms())
         minute = made.clock.now_ms() // 60_000 % 1440
         node.parts.handout.speed.adopt_plan(None)
         assert node.parts.handout.speed.speed.pages == minute + 1

@@ -28,7 +28,7 @@ class _Gaps(Observer):
     def __init__(self) -> None:
         self.noted: list[tuple[str, str, int, int]] = []
 
-    def note_gap(self, kind: str, name: str, gap_ms: int, due_ms: int) -> None:
+    def record_gap(self, kind: str, name: str, gap_ms: int, due_ms: int) -> None:
         self.noted.append((kind, name, gap_ms, due_ms))
 
 

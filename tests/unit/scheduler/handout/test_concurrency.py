@@ -49,7 +49,7 @@ def test_pages_at_a_time_are_bounded_until_one_is_answered(desk: Desk) -> None:
     """At the limit nothing is handed out; each answer, or end, makes room for one, and an answer's end for no other."""
     assert started(desk, 20) == FIRST
     held = next(each for each in desk.handout.held if each.fetching_since_ms >= 0)
-    desk.handout.fetches.note_answered(held)
+    desk.handout.fetches.record_answered(held)
     assert [desk.handout.buffer.pop() is None for _ in range(2)] == [False, True]
     desk.handout.fetches.end(held)
     assert desk.handout.buffer.pop() is None

@@ -22,7 +22,7 @@ def rests(desk: Desk, fetches: Sequence[dict[str, Any]]) -> list[int]:
         held.outcome, held.is_kept = "status:200", True
         for name, value in fetch.items():
             setattr(held, name, value)
-        desk.handout.fetches.note_answered(held)
+        desk.handout.fetches.record_answered(held)
         desk.handout.fetches.end(held)
     return [end.delay_ms for end in desk.ended()]
 

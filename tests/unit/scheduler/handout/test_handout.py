@@ -62,7 +62,7 @@ def test_a_url_that_was_asked_by_head_returns_with_its_mark(desk: Desk) -> None:
     """To its old place, so that it is its host's next; the host rests."""
     held = desk.taken()
     held.go_to(Stage.ROBOTS)
-    held.note_asked(1_000)
+    held.record_asked(1_000)
     desk.handout.give_back(held, 1_000, "heads")
     [end] = desk.ended()
     assert end == Ended(1, 1_000, end.member, "heads")
@@ -76,7 +76,7 @@ def test_a_url_that_its_head_drops_leaves_its_host_a_rest(desk: Desk, *, has_err
     held = desk.taken()
     held.has_errback = has_errback
     held.go_to(Stage.ROBOTS)
-    held.note_asked(3_000)
+    held.record_asked(3_000)
     desk.handout.give_up(held, "media-type")
     if has_errback:
         assert desk.handout.buffer.pop() is held
@@ -181,7 +181,7 @@ def test_what_a_door_or_robots_said_goes_with_the_return(desk: Desk) -> None:
     """A URL that goes back unfetched may still tell of its host; of a failure it waits behind the host's others."""
     for seq, said in enumerate(["dns", ANSWERS, ""], 1):
         held = desk.taken(seq)
-        held.note_host_report(said)
+        held.record_host_report(said)
         desk.handout.give_back(held, 500)
     failed = HostNews("dns", order_of(-1, 1), *BACKOFF)
     assert [end.news for end in desk.ended()] == [failed, answers(), NO_NEWS]

@@ -30,11 +30,11 @@ def made(tmp_path: Path, connections: int = 1) -> tuple[HostGaps, list[Gap], Man
 
 def test_a_gap_is_from_the_end_of_a_fetch_to_the_next_start(tmp_path: Path) -> None:
     gaps, told, _ = made(tmp_path)
-    gaps.note_start("a.example", 1_000)
-    gaps.note_end("a.example", 4_000, 2_000)
-    gaps.note_start("b.example", 4_100)
-    gaps.note_start("a.example", 6_500)
-    gaps.note_start("a.example", 6_600)  # the gap before was measured already
+    gaps.record_start("a.example", 1_000)
+    gaps.record_end("a.example", 4_000, 2_000)
+    gaps.record_start("b.example", 4_100)
+    gaps.record_start("a.example", 6_500)
+    gaps.record_start("a.example", 6_600)  # the gap before was measured already
     assert told == [("host", "a.example", 2_500, 2_000)]
 
 
@@ -42,36 +42,36 @@ def test_a_gap_is_from_the_end_of_a_fetch_to_the_next_start(tmp_path: Path) -> N
 def test_a_robots_txt_is_a_fetch_like_any_other(tmp_path: Path, error: Exception | None) -> None:
     """The rest after it is at least the host's delay; what its rules ask for is longer. It counts if given up, too."""
     gaps, told, clock = made(tmp_path)
-    gaps.note_end("a.example", clock.monotonic_ms(), 2_000)
+    gaps.record_end("a.example", clock.monotonic_ms(), 2_000)
     clock.advance(2_500)
     with nullcontext() if error is None else pytest.raises(Closed), gaps.fetching("a.example"):
         if error is not None:
             raise error
     clock.advance(1_900)
-    gaps.note_start("a.example", clock.monotonic_ms())
+    gaps.record_start("a.example", clock.monotonic_ms())
     assert told == [("host", "a.example", 2_500, 2_000), ("host", "a.example", 1_900, 2_000)]
 
 
 def test_nothing_is_measured_with_several_connections(tmp_path: Path) -> None:
     gaps, told, _ = made(tmp_path, connections=2)
-    gaps.note_end("a.example", 0, 2_000)
-    gaps.note_start("a.example", 1)
+    gaps.record_end("a.example", 0, 2_000)
+    gaps.record_start("a.example", 1)
     assert told == []
 
 
 def test_hosts_that_rest_are_bounded(tmp_path: Path) -> None:
     gaps, told, _ = made(tmp_path)
     for number in range(HOSTS_REMEMBERED + 1):
-        gaps.note_end(f"{number}.example", 0, 2_000)
-    gaps.note_start("0.example", 5_000)
-    gaps.note_start("1.example", 5_000)
+        gaps.record_end(f"{number}.example", 0, 2_000)
+    gaps.record_start("0.example", 5_000)
+    gaps.record_start("1.example", 5_000)
     assert [name for _, name, *_ in told] == ["1.example"]
 
 
 def test_starts_at_servers_and_in_spaces_are_measured_apart() -> None:
     """Only what was sent counts; a fetch that has to wait is not sent yet."""
     clock, told = ManualClock(), list[Gap]()
-    starts = StartGaps(clock, note_gap=lambda *gap: told.append(gap))
+    starts = StartGaps(clock, record_gap=lambda *gap: told.append(gap))
     gaps = (("192.0.2.1", 500), ("pld a.example", 1_000))
     waits = []
     for after_ms in (0, 400, 800):
@@ -86,9 +86,9 @@ def test_the_gap_of_a_page_begins_when_it_was_answered_not_when_it_was_parsed(tm
     desk = Desk(tmp_path, host_delay=1)
     first = desk.started(1)
     desk.clock.advance(300)
-    desk.handout.fetches.note_answered(first)
+    desk.handout.fetches.record_answered(first)
     desk.clock.advance(700)
-    first.note_download("status:200")
+    first.record_download("status:200")
     desk.handout.fetches.end(first)
     desk.clock.advance(1_000)
     desk.started(2)
@@ -102,8 +102,8 @@ def test_a_gap_begins_with_the_answer_and_ends_with_the_request(tmp_path: Path) 
     desk.clock.advance(10)
     answered_us = desk.clock.monotonic_us()
     desk.clock.advance(30)
-    desk.handout.fetches.note_answered(first, answered_us)
-    first.note_download("status:200")
+    desk.handout.fetches.record_answered(first, answered_us)
+    first.record_download("status:200")
     desk.handout.fetches.end(first)
     desk.clock.advance(900)
     second = desk.taken(2)
@@ -121,6 +121,6 @@ def test_a_url_that_is_refused_is_no_fetch(tmp_path: Path) -> None:
     refused = desk.taken(2)
     desk.handout.fail(refused, "error:dns")
     assert desk.handout.buffer.pop() is refused
-    refused.note_download("error:dns")
+    refused.record_download("error:dns")
     desk.handout.fetches.end(refused)
     assert desk.gaps == []

@@ -45,7 +45,7 @@ class Fetches:
     def robots(self, page: int, said: str) -> Ended:
         """The same of a fetch of robots.txt in a page's place."""
         held = self._started(page, 0)
-        held.note_host_report(said)
+        held.record_host_report(said)
         self.desk.handout.give_back(held, 1_000, "robots")
         assert held.end is not None
         return held.end
@@ -146,5 +146,5 @@ def test_hosts_that_are_remembered_are_bounded() -> None:
     """Those of which nothing was heard for longest are forgotten."""
     health = HostHealth(BackoffPolicy(1, 1, 1, 0), lambda: 0.5)
     for number in range(HOSTS_REMEMBERED + 10):
-        health.note_answer(f"h{number}.example")
+        health.record_answer(f"h{number}.example")
     assert len(health._answered) == HOSTS_REMEMBERED

@@ -36,9 +36,11 @@ class Pace(Desk):
         self.connect(self.offered.append)
 
     def connect(self, offer: Callable[[HeldUrl], None]) -> None:
-        self.lanes.connect(offer=offer, wake=self._note_wake, hosts=lambda: self.hosts, is_alone=lambda: self.is_alone)
+        self.lanes.connect(
+            offer=offer, wake=self._record_wake, hosts=lambda: self.hosts, is_alone=lambda: self.is_alone
+        )
 
-    def _note_wake(self) -> None:
+    def _record_wake(self) -> None:
         self.woken += 1
 
     def put(self, seq: int, *, host: str = HOST, ahead: bool = False) -> HeldUrl:
@@ -61,7 +63,7 @@ class Pace(Desk):
     def answer(self, held: HeldUrl, outcome: str = "status:200") -> None:
         """The answer is there; the spider is not done with it yet."""
         held.outcome, held.download_ms = outcome, FETCH_MS
-        self.handout.fetches.note_answered(held)
+        self.handout.fetches.record_answered(held)
 
     def open(self, *, urls: int = 0, first: int = 1) -> HeldUrl:
         """A first fetch has gone well; then come `urls` ahead. Returns the first."""
@@ -199,13 +201,13 @@ def test_a_host_that_was_asked_at_the_gates_rests(tmp_path: Path, has_errback: b
     second.go_to(Stage.ROBOTS)
     if has_errback:
         second.has_errback = True
-        second.note_answer(0, "error:other")
+        second.record_answer(0, "error:other")
         pace.handout.fail(second, "error:other")
         assert pace.handout.buffer.pop() is second
         pace.answer(second, "error:other")
         pace.handout.fetches.end(second)
     else:
-        second.note_asked(DELAY_MS)
+        second.record_asked(DELAY_MS)
         pace.handout.give_up(second, "unwanted")
     assert pace.given_back() == [3]
     assert [end.seq for end in pace.ended()][:2] == [2, 3]
@@ -282,12 +284,12 @@ def test_a_line_that_gets_short_wakes_the_pump(tmp_path: Path) -> None:
         [held] = pace.start()
         pace.answer(held)
     assert pace.woken == before
-    pace.lanes.note_more(HOST, has_more=False)
+    pace.lanes.record_more(HOST, has_more=False)
     for _ in range(3):
         [held] = pace.start()
         pace.answer(held)
     assert pace.woken == before
-    pace.lanes.note_more(HOST, has_more=True)
+    pace.lanes.record_more(HOST, has_more=True)
     [held] = pace.start()
     pace.answer(held)
     assert pace.woken == before + 1
@@ -391,7 +393,7 @@ def test_a_host_that_must_rest_for_long_loses_its_line(tmp_path: Path) -> None:
     pace.open(urls=3)
     pace.clock.advance(DELAY_MS + 1)
     [second] = pace.start()
-    second.note_crawl_delay(30_000)
+    second.record_crawl_delay(30_000)
     pace.answer(second)
     assert pace.given_back() == [3, 4]
     assert pace.offered == []
@@ -488,7 +490,7 @@ def test_what_comes_while_its_host_must_rest_goes_back(tmp_path: Path) -> None:
     pace = Pace(tmp_path, host_connections=2)
     pace.open(urls=1)
     [second] = pace.offered
-    second.note_asked(30_000)
+    second.record_asked(30_000)
     pace.handout.give_back(second, 30_000, "heads")
     pace.put(3)
     assert pace.given_back() == [3]
@@ -511,7 +513,7 @@ def test_a_report_is_no_older_than_the_answers_before_it(tmp_path: Path) -> None
     [second] = pace.offered
     pace.clock.advance(DELAY_MS)
     second.go_to(Stage.ROBOTS)
-    second.note_host_report("dns")
+    second.record_host_report("dns")
     pace.handout.give_back(second, 0, "robots")
     assert pace.handout.health.fails(HOST)
     pace.handout.fetches.end(first)
@@ -622,6 +624,6 @@ def test_a_rest_counts_from_when_the_answer_had_come(tmp_path: Path) -> None:
     [second] = pace.start()
     pace.clock.advance(FETCH_MS)
     second.outcome = "status:200"
-    pace.handout.fetches.note_answered(second, 1_000 * pace.clock.monotonic_ms() - 1_234)
+    pace.handout.fetches.record_answered(second, 1_000 * pace.clock.monotonic_ms() - 1_234)
     [third] = pace.offered
     assert third.due_us == 1_000 * (pace.clock.monotonic_ms() + DELAY_MS) - 1_234

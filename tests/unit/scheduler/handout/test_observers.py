@@ -52,7 +52,7 @@ class Marking(Observer):
         self.mark = mark
         self.plds: list[str] = []
 
-    def note_answer(self, held: HeldUrl, body: bytes) -> bytes:
+    def record_answer(self, held: HeldUrl, body: bytes) -> bytes:
         return self.mark + body if body.startswith(b"marked") else b""
 
 
@@ -76,10 +76,10 @@ class Rowing(Observer):
             held.add_rows(row, (row._replace(rows=b"late"),))
         self.waiting.clear()
 
-    def note_offered(self, rows: tuple[ObservedRows, ...]) -> None:
+    def record_offered(self, rows: tuple[ObservedRows, ...]) -> None:
         self.calls.append(("offered", len(rows)))
 
-    def note_look_up(self, pld: str) -> None:
+    def record_look_up(self, pld: str) -> None:
         self.calls.append(("look-up", pld))
 
     def send_again(self) -> None:
@@ -102,13 +102,13 @@ def test_what_is_off_costs_no_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a feature that is not there nor one that observes something else; no page is even looked at."""
     held, url = SimpleNamespace(), held_url(1)  # has nothing that could be asked
     monkeypatch.setattr("bigcrawl.scheduler.handout.observers.SeenPage", None)
-    for name in ("note_answer", "note_look_up", "rows_of", "complete", "note_offered"):
+    for name in ("record_answer", "record_look_up", "rows_of", "complete", "record_offered"):
         monkeypatch.setattr(Observer, name, None)
     marking = Marking(b"1")
     for observers in (NO_OBSERVERS, Observers(held, Sent(), [marking])):  # type: ignore[arg-type]
-        observers.note_answer(url, b"page")
-        observers.note_look_up("a.example")
-        observers.note_page(url, b"page", is_text=True)
+        observers.record_answer(url, b"page")
+        observers.record_look_up("a.example")
+        observers.record_page(url, b"page", is_text=True)
         observers.send_safe()
         observers.send_again()
         asyncio.run(observers.close())
@@ -118,9 +118,9 @@ def test_what_is_off_costs_no_call(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_marks_of_several_go_together() -> None:
     """In their order; those of the last answer count."""
     observers, url = Observers(HeldUrls(), Sent(), [Marking(b"1"), Rowing(0), Marking(b"2")]), held_url(1)
-    observers.note_answer(url, b"marked")
+    observers.record_answer(url, b"marked")
     assert url.marks == b"1marked2marked"
-    observers.note_answer(url, b"")
+    observers.record_answer(url, b"")
     assert url.marks == b""
 
 
@@ -131,7 +131,7 @@ def test_rows_of_several_go_together_when_their_page_is_safe() -> None:
     observers, url, empty = Observers(held, sent, several), held_url(1), held_url(2)
     for one, body in (url, b"page"), (empty, b""):
         held.add(one)
-        observers.note_page(one, body, is_text=True)
+        observers.record_page(one, body, is_text=True)
     assert [[row.kind for row in one.rows] for one in (url, empty)] == [[1, 2], []]
     held.end(url, Ended(1, 0), offered=7)
     observers.send_safe()
@@ -153,7 +153,7 @@ def test_a_page_that_is_fetched_again_has_the_rows_of_its_last_body() -> None:
     observers, url = Observers(held, sent, [rowing]), held_url(1)
     held.add(url)
     for body in b"first", b"second":
-        observers.note_page(url, body, is_text=True)
+        observers.record_page(url, body, is_text=True)
     held.end(url, Ended(1, 0), offered=0)
     observers.send_safe()
     assert [row.rows for row in sent.rows] == [b"second", b"late"]
@@ -162,7 +162,7 @@ def test_a_page_that_is_fetched_again_has_the_rows_of_its_last_body() -> None:
 def test_all_are_told_of_look_ups_of_a_forgetful_redis_and_of_the_end() -> None:
     several = [Rowing(1), Rowing(2)]
     observers = Observers(HeldUrls(), Sent(), several)
-    observers.note_look_up("a.example")
+    observers.record_look_up("a.example")
     observers.send_again()
     asyncio.run(observers.close())
     assert [one.calls for one in several] == [[("look-up", "a.example"), "again", "closed"]] * 2
@@ -174,19 +174,19 @@ class Counting(Observer):
     def __init__(self) -> None:
         self.calls: list[Any] = []
 
-    def note_headers(self, *call: Any) -> None:
+    def record_headers(self, *call: Any) -> None:
         self.calls.append(call)
 
-    def note_unpacked(self, *call: Any) -> None:
+    def record_unpacked(self, *call: Any) -> None:
         self.calls.append(call)
 
-    def note_end(self, *call: Any) -> None:
+    def record_end(self, *call: Any) -> None:
         self.calls.append(call)
 
-    def note_robots(self, *call: Any) -> None:
+    def record_robots(self, *call: Any) -> None:
         self.calls.append(call)
 
-    def note_gap(self, *call: Any) -> None:
+    def record_gap(self, *call: Any) -> None:
         self.calls.append(call)
 
     def before_end(self, *call: Any) -> None:
@@ -198,7 +198,7 @@ class Counting(Observer):
     def reported(self) -> dict[str, int]:
         return {"counted": len(self.calls)}
 
-    def note_sent(self, urls: int, *, is_elsewhere: bool) -> None:
+    def record_sent(self, urls: int, *, is_elsewhere: bool) -> None:
         self.calls.append((urls, is_elsewhere))
 
     async def send(self, *, is_last: bool) -> None:
@@ -210,13 +210,13 @@ def test_each_that_counts_is_told(counting: int) -> None:
     """Others, beside it or alone, pay nothing; nobody measures gaps for nobody."""
     several = [Counting() for _ in range(counting)]
     observers, url = Observers(HeldUrls(), Sent(), [Marking(b"1"), *several]), held_url(1)
-    observers.note_headers(200, {}, 5)
-    observers.note_unpacked(5, 7)
-    observers.note_end(url)
-    observers.note_robots(None, 0)
-    observers.note_sent(3, is_elsewhere=True)
-    if observers.note_gap is not None:
-        observers.note_gap("host", "a.example", 2, 1)
+    observers.record_headers(200, {}, 5)
+    observers.record_unpacked(5, 7)
+    observers.record_end(url)
+    observers.record_robots(None, 0)
+    observers.record_sent(3, is_elsewhere=True)
+    if observers.record_gap is not None:
+        observers.record_gap("host", "a.example", 2, 1)
     if observers.before_end is not None:
         observers.before_end(url, "poison")
     asyncio.run(observers.send())
@@ -230,7 +230,7 @@ def test_each_that_counts_is_told(counting: int) -> None:
         (url, "poison"),
     ]
     assert [one.calls for one in several] == [[*calls, False]] * counting
-    assert (observers.note_gap is None) == (observers.before_end is None) == (not counting)
+    assert (observers.record_gap is None) == (observers.before_end is None) == (not counting)
     assert [observers.was_fetched(each) for each in (url, held_url(2))] == [bool(counting), False]
     assert observers.reported() == ({"counted": 8} if counting else {})
     assert observers.of(Counting) is (several[-1] if several else None)

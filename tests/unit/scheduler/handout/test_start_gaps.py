@@ -95,6 +95,6 @@ def test_gap_begins_when_a_connection_is_there() -> None:
     gaps = StartGaps(clock)
     assert gaps.try_send((("192.0.2.1", 500),)) == 0
     clock.advance(400)
-    gaps.note_sent((("192.0.2.1", 500),))
+    gaps.record_sent((("192.0.2.1", 500),))
     clock.advance(100)
     assert gaps.try_send((("192.0.2.1", 500),)) == 400_000

@@ -31,7 +31,7 @@ class CarefulDesk(Desk):
         held = self.taken(seq)
         if suspicion is not None:
             held.suspicion = suspicion
-            assert not self.handout.suspects.note_taken(held)
+            assert not self.handout.suspects.record_taken(held)
         self.handout.admit(held)
         return held
 
@@ -39,7 +39,7 @@ class CarefulDesk(Desk):
         """All that may be started now, and is."""
         popped = []
         while (held := self.handout.buffer.pop()) is not None:
-            self.handout.fetches.note_started(held)
+            self.handout.fetches.record_started(held)
             popped.append(held)
         return popped
 
@@ -75,7 +75,7 @@ def test_last_try_is_alone(desk: CarefulDesk) -> None:
         desk.handout.fetches.end(held)
     assert desk.pop_all() == [], "Redis does not know of it yet"
     assert desk.handout.suspects.next_alone() is lone
-    desk.handout.suspects.note_announced(lone)
+    desk.handout.suspects.record_announced(lone)
     assert desk.pop_all() == [lone]
     desk.handout.fetches.end(lone)
     assert desk.pop_all() == [few, other]
@@ -116,7 +116,7 @@ def test_suspects_are_overdue_together(desk: CarefulDesk) -> None:
 def test_trial_that_lasts_makes_way_later_the_more_speaks_against_it(desk: CarefulDesk) -> None:
     """Then others are started beside it."""
     lone = desk.admitted(1, TWICE)
-    desk.handout.suspects.note_announced(lone)
+    desk.handout.suspects.record_announced(lone)
     assert desk.pop_all() == [lone]
     other = desk.admitted(2)
     desk.clock.advance(59)
@@ -151,7 +151,7 @@ def test_proven_poison_is_not_handed_out(desk: CarefulDesk) -> None:
     held = desk.taken(1)
     held.has_errback = True
     held.suspicion = Suspicion(3, 3, True)
-    assert desk.handout.suspects.note_taken(held)
+    assert desk.handout.suspects.record_taken(held)
     assert desk.handout.suspects.proven == [held]
     desk.handout.ends.drop(held, "poison")
     assert held.stage is Stage.ENDED

@@ -135,7 +135,7 @@ async def admit(w: World, node: Node, *urls: str) -> None:
     for url in queued(*urls):
         node.offer(url)
     await node.pump.flush()
-    node.fold.note_inboxes()
+    node.fold.record_inboxes()
     w.clock.advance(1_000)
     while (await node.ownership.folding.step_due(starved=True)).admitted:
         w.clock.advance(1_000)
@@ -185,13 +185,13 @@ def test_room_is_shared_and_never_overdrawn(tmp_path: Path, crawl_name: str, red
             first, second, third, last = node.ownership.owned.values()
             due_heap = node.ownership.due_heap
             for mine, due_ms in ((first, 3), (second, 1), (third, 2), (last, NEVER_MS)):
-                mine.note_due(due_ms)
+                mine.record_due(due_ms)
             assert list(node.parts.exchange._shares(10, 0).items()) == [(second, 4), (third, 4), (first, 2)]
             for mine in (first, second, third):  # as when the call is over
                 due_heap.note(mine)
             second.drain()
             assert list(node.parts.exchange._shares(100, 0).items()) == [(third, 4), (first, 4)]
-            second.note_wanted(True)
+            second.record_wanted(True)
             assert list(node.parts.exchange._shares(100, 0).items()) == [(second, 4)]
             for mine in (first, second, third):
                 due_heap.note(mine)
@@ -221,8 +221,8 @@ def test_partition_that_is_told_of_an_end_is_asked_next_unless_another_has_waite
             node.handout.fetches.end(held)
             now_ms = w.clock.monotonic_ms()
             for waited_ms, first in ((TOGETHER_MS - 1, told), (TOGETHER_MS + 1, other)):
-                told.note_due(NEVER_MS)
-                other.note_due(now_ms - waited_ms)
+                told.record_due(NEVER_MS)
+                other.record_due(now_ms - waited_ms)
                 assert list(node.parts.exchange._ends(now_ms)) == [told]
                 assert next(iter(node.parts.exchange._shares(100, now_ms))) is first
 
@@ -242,7 +242,7 @@ def test_hosts_of_all_partitions_are_taken_as_they_fell_due(tmp_path: Path, craw
             await taking_on(w, node, *first)
             await taking_on(w, node, *second)
             for mine in node.ownership.owned.values():
-                mine.note_due(NEVER_MS)
+                mine.record_due(NEVER_MS)
                 node.ownership.table.news.note(mine)
             await node.beat.leases.renew()  # as Redis has it, whose clock is no manual one
             taken: list[str] = []
@@ -365,7 +365,7 @@ def start_and_answer(node: Node, held: HeldUrl) -> None:
 
 def answer(node: Node, held: HeldUrl) -> None:
     held.outcome = "status:200"
-    node.handout.fetches.note_answered(held)
+    node.handout.fetches.record_answered(held)
 
 
 def pages(count: int) -> list[str]:
@@ -388,7 +388,7 @@ def test_a_host_is_fetched_on_while_its_pages_are_not_safe(tmp_path: Path, crawl
                     break
                 held = found
                 held.outcome = "status:200"
-                node.handout.fetches.note_answered(held)
+                node.handout.fetches.record_answered(held)
                 fetched.append(held)
             assert [held.url for held in fetched] == pages(8)
             taken = await w.client.command("HLEN", w.keys(node, "a.example").taken)
@@ -458,7 +458,7 @@ def test_a_line_goes_back_when_its_partition_moves(tmp_path: Path, crawl_name: s
             node = await w.joined()
             await in_lane(w, node, *pages(9))
             assert len(await taken_now(node, 5)) == 5
-            only(node).note_wanted(False)
+            only(node).record_wanted(False)
             await node.parts.exchange.run(acknowledge=True, urls_max=room)
             await node.parts.exchange.run(acknowledge=True, urls_max=room)
             assert [held.url for held in node.handout.held] == pages(2)

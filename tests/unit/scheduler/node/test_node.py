@@ -204,7 +204,7 @@ def test_redis_that_forgot_ended_urls_does_not_cost_room(tmp_path: Path, crawl_n
                 server.client.zadd(keys.back + first.host, {first.member: order})
                 server.client.zadd(keys.ready, {first.host: 0})
                 server.client.hincrby(keys.state, "hot", 1)
-                node.parts.troubles.note_restart()
+                node.parts.troubles.record_restart()
                 await node.pump.turn()
                 assert node.ownership.owned[0].hot.by_host == {held.host: 1 for held in started if held is not first}
                 assert second in list(node.handout.held)
@@ -223,7 +223,7 @@ def test_returned_url_is_not_treated_as_ended_after_rewind(tmp_path: Path, crawl
                 [held] = await w.take(node)
                 node.handout.give_back(held, 0)
                 await node.pump.end()
-                node.parts.troubles.note_restart()
+                node.parts.troubles.record_restart()
                 [again] = await w.take(node)
                 assert again.url == held.url
 
@@ -250,7 +250,7 @@ def test_redis_that_forgot_is_told_again_of_links_and_ends(tmp_path: Path, crawl
                 server.client.xtrim(inbox, maxlen=0)
                 server.client.delete(*server.client.keys(f"bigcrawl:{{{crawl_name}:p0}}:sender:*"))
                 w.clock.advance(120_000)
-                node.parts.troubles.note_restart()
+                node.parts.troubles.record_restart()
                 await node.recovery.run()
                 entries = server.client.xrange(inbox)
                 assert [set(fields) for _, fields in entries][-2:] == [{b"b"}, {b"o"}]
@@ -278,7 +278,7 @@ def test_restart_during_recovery_is_recovered_from(tmp_path: Path, crawl_name: s
                     return await run(batch)
 
                 node.parts.crawl.client.run = dies_once  # type: ignore[method-assign,assignment]
-                node.parts.troubles.note_restart()
+                node.parts.troubles.record_restart()
                 with pytest.raises(TransientStoreError):
                     await node.pump.turn()
                 still_to_do = node.parts.troubles.is_restarted
@@ -330,7 +330,7 @@ def test_pump_with_nothing_to_send_notices_that_the_server_is_gone(
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
-            node.parts.troubles.note_failure("fold", TransientStoreError("gone"))
+            node.parts.troubles.record_failure("fold", TransientStoreError("gone"))
 
             async def gone(*_: object, **__: object) -> list[object]:
                 raise TransientStoreError("gone")
@@ -400,7 +400,7 @@ def test_start_that_was_done_before_is_done_for_this_node_too(tmp_path: Path, cr
             assert other.starts.is_done
             forgotten = await w.client.command("HDEL", CrawlKeys(crawl_name).crawl, "start:digest")
             assert forgotten == 1
-            other.parts.troubles.note_restart()
+            other.parts.troubles.record_restart()
             await other.recovery.run()
             assert await node.starts.claim("digest") == 2
 
@@ -471,10 +471,10 @@ def test_node_that_cannot_fold_takes_nothing_and_says_so_once(
             await w.turn(node, 1)
             assert node.room.urls()
             for _ in range(3):
-                node.parts.troubles.note_failure(node.fold.name, TransientStoreError("no space left on device"))
-                node.parts.troubles.note_success(node.pump.name)
+                node.parts.troubles.record_failure(node.fold.name, TransientStoreError("no space left on device"))
+                node.parts.troubles.record_success(node.pump.name)
             assert not node.room.urls()
-            node.parts.troubles.note_success(node.fold.name)
+            node.parts.troubles.record_success(node.fold.name)
             assert node.room.urls()
 
     with caplog.at_level("INFO", logger="bigcrawl.scheduler.node"):

@@ -101,12 +101,12 @@ def test_end_that_was_told_too_soon_is_taken_back_once(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         progress, _, finish = progress_of(tmp_path)
-        progress.note_end(is_certain=False)
+        progress.record_end(is_certain=False)
         assert not progress.is_finished
         for _ in range(2):
             await progress.take_back_end()
         assert finish.taken_back == 1
-        progress.note_end(is_certain=True)
+        progress.record_end(is_certain=True)
         await progress.take_back_end()
         assert (progress.is_finished, finish.taken_back) == (True, 1)
         progress.go_on()
@@ -125,9 +125,9 @@ def test_crawl_that_was_finished_before_stays_so_unless_there_are_starts_to_run(
         assert not progress.is_finished
         await progress.begin(survey_of(3))
         assert progress.is_finished
-        progress.note_start(is_done=True)
+        progress.record_start(is_done=True)
         assert progress.is_finished
-        progress.note_start(is_done=False)
+        progress.record_start(is_done=False)
         assert not progress.is_finished
 
     asyncio.run(scenario())

@@ -147,7 +147,7 @@ def test_outcomes_alone_wait_for_the_ordinary_pace(tmp_path: Path, crawl_name: s
         async with world(tmp_path, crawl_name, redis_url, partitions=1, step_seconds=5) as w:
             node, mine = await with_one_ended(w)
             number = mine.disk.manifest.number
-            mine.schedule.note_step(w.clock.monotonic_ms())
+            mine.schedule.record_step(w.clock.monotonic_ms())
             assert (mine.inbox.has_others, mine.inbox.has_urls) == (True, False)
             for _ in range(4):
                 w.clock.advance(1_000)
@@ -311,7 +311,7 @@ def test_outcomes_that_a_step_has_left_are_taken_up_a_second_later(
                 told = pack_outcomes([(key, "status:200", 0)])
                 await w.client.command("XADD", mine.keys.inbox, "*", "o", told)
             kept = []
-            mine.schedule.note_step(w.clock.monotonic_ms() - 60_000)
+            mine.schedule.record_step(w.clock.monotonic_ms() - 60_000)
             for _ in range(4):
                 await node.fold.turn()
                 kept.append(int(mine.disk.ends(np.arange(1, 12, dtype=np.uint64))[0].sum()))

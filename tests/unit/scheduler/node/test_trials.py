@@ -26,7 +26,7 @@ async def begun(w: World) -> tuple[Node, HeldUrl]:
     node = await w.joined()
     node.offer(*queued(PAGE))
     [held] = await w.take(node)
-    node.handout.fetches.note_started(held)
+    node.handout.fetches.record_started(held)
     return node, held
 
 
@@ -52,13 +52,13 @@ def test_url_that_dies_with_its_page_three_times_is_a_dead_letter(
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             node, held = await begun(w)
-            node.handout.fetches.note_answered(held)
+            node.handout.fetches.record_answered(held)
             for deaths in (1, 2):
                 node = await after_death_of(w, node)
                 assert suspects(node) == {held.seq: Suspicion(deaths, deaths, was_alone=False)}
                 [held] = await w.take(node)
-                node.handout.fetches.note_started(held)
-                node.handout.fetches.note_answered(held)
+                node.handout.fetches.record_started(held)
+                node.handout.fetches.record_answered(held)
             node = await after_death_of(w, node)
             assert await w.take(node) == []
             assert await letters(w, node) == 1
@@ -68,7 +68,7 @@ def test_url_that_dies_with_its_page_three_times_is_a_dead_letter(
             assert await w.client.command("HMGET", keys.state, "dropped:poison", "dead", "ended") == [b"1"] * 3
             await w.client.command("DEL", keys.dead)
             w.clock.advance(120_000)
-            node.parts.crawl.client._running_time.note_restart()
+            node.parts.crawl.client._running_time.record_restart()
             await node.parts.trials.send_again()
             assert await letters(w, node) == 1
 
@@ -84,7 +84,7 @@ def test_suspect_that_ends_is_none_any_more(tmp_path: Path, crawl_name: str, red
             node = await after_death_of(w, node)
             [held] = await w.take(node)
             assert held.suspicion == Suspicion(1, 0, False)
-            node.handout.fetches.note_started(held)
+            node.handout.fetches.record_started(held)
             w.end(node, held)
             await w.turn(node, 2)
             assert suspects(node) == {}
@@ -106,7 +106,7 @@ def test_death_speaks_against_none_that_was_not_in_process(
             node.offer(*queued(PAGE))
             [held] = await w.take(node)
             if how != "only taken":
-                node.handout.fetches.note_started(held)
+                node.handout.fetches.record_started(held)
             if how == "done":
                 w.end(node, held)
             if how == "stopped":

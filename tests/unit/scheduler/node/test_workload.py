@@ -37,7 +37,7 @@ def test_spiders_wait_where_anything_is_full(
 ) -> None:
     """The outbox, the inboxes of this node's partitions, or those of others."""
     workload = workload_of(tmp_path, **outbox)
-    workload.note_unfolded(unfolded)
+    workload.record_unfolded(unfolded)
     assert workload.is_crowded is is_crowded
 
 

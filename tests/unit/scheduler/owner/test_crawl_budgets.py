@@ -215,7 +215,7 @@ def test_requests_of_callbacks_are_links_of_their_page(tmp_path: Path, crawl_nam
                     async for request in middleware.process_spider_output(Response(page), _given(requests)):
                         frontier.enqueue_request(request)
             start, redirect = Request("http://www.a.example/start"), Request("http://www.a.example/moved")
-            frontier.intake.note_start_request(start)
+            frontier.intake.record_start_request(start)
             redirect.meta.update(redirect_times=1, redirect_urls=["http://site9.example9/"])
             assert all(frontier.enqueue_request(request) for request in (start, redirect))
             await offered(w, node)
@@ -331,7 +331,7 @@ def test_budgets_that_cannot_be_read_after_a_step_lose_no_batch(
             for url in queued("http://a.example/", "http://b.example/"):
                 node.offer(url)
             await node.pump.flush()
-            node.fold.note_inboxes()
+            node.fold.record_inboxes()
             w.clock.advance(1_000)
 
             def fails(*_: object) -> list[int]:

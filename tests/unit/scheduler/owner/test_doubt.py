@@ -31,7 +31,7 @@ async def begun(w: World, *urls: str) -> tuple[Node, OwnedPartition]:
     for url in queued(*urls):
         node.offer(url)
     await node.pump.flush()
-    node.fold.note_inboxes()
+    node.fold.record_inboxes()
     w.clock.advance(5_000)
     await node.fold.turn()
     [mine] = node.ownership.owned.values()
@@ -247,7 +247,7 @@ async def test_own_call_under_way_is_made_again_and_loses_no_partition(
         for url in queued(*PAGES[1:]):
             node.offer(url)
         await node.pump.flush()
-        node.fold.note_inboxes()
+        node.fold.record_inboxes()
         w.clock.advance(5_000)
         with pytest.raises(StaleCallError):
             await node.fold.turn()

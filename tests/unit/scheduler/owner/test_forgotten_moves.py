@@ -39,7 +39,7 @@ class Memory:
         for key in await self._client.command("KEYS", self._pattern):
             await self._client.command("DEL", key)
         await self._client.commands([("RESTORE", key, "0", dump) for key, dump in self._rows])
-        node.parts.troubles.note_restart()
+        node.parts.troubles.record_restart()
 
 
 async def fetch_all(w: World, node: Node) -> list[str]:

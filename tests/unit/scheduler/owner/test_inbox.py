@@ -21,7 +21,7 @@ def at_rest() -> InboxReader:
     inbox = InboxReader("inbox")
     inbox.command("0-0", 10)
     inbox.parse([])
-    inbox.note_step("0-0", 0)
+    inbox.record_step("0-0", 0)
     return inbox
 
 
@@ -46,34 +46,34 @@ def test_a_step_that_got_all_it_asked_for_or_was_cut_short_leaves_some() -> None
     for ids, folded, has_more in ((["1-0", "2-0"], "2-0", True), (["1-0"], "1-0", False), (["1-0"], "0-9", True)):
         inbox = at_rest()
         inbox.command("0-0", 2)
-        inbox.note_step(folded, len(inbox.parse(read(*ids))))
+        inbox.record_step(folded, len(inbox.parse(read(*ids))))
         assert (inbox.has_urls, inbox.has_others, inbox.has_more) == (has_more,) * 3
 
 
 def test_a_look_tells_urls_from_other_entries() -> None:
     """By the counts of URLs; entries behind the last one folded wait in any case."""
     inbox = at_rest()
-    inbox.note_view(view("3-0", appended=5, folded_urls=5, folded="2-0"), "2-0")
+    inbox.record_view(view("3-0", appended=5, folded_urls=5, folded="2-0"), "2-0")
     assert (inbox.has_urls, inbox.has_others) == (False, True)
-    inbox.note_view(view("4-0", appended=9, folded_urls=5, folded="2-0"), "2-0")
+    inbox.record_view(view("4-0", appended=9, folded_urls=5, folded="2-0"), "2-0")
     assert (inbox.has_urls, inbox.unfolded_urls) == (True, 4)
 
 
 def test_urls_that_were_never_folded_do_not_count_as_waiting() -> None:
     """Where nothing waits, what is appended beyond what is folded was rejected, or Redis has forgotten of it."""
     inbox = at_rest()
-    inbox.note_view(view("2-0", appended=5, folded_urls=3, folded="2-0"), "2-0")
+    inbox.record_view(view("2-0", appended=5, folded_urls=3, folded="2-0"), "2-0")
     assert (inbox.has_urls, inbox.unfolded_urls) == (False, 0)
-    inbox.note_view(view("3-0", appended=6, folded_urls=3, folded="2-0"), "2-0")
+    inbox.record_view(view("3-0", appended=6, folded_urls=3, folded="2-0"), "2-0")
     assert (inbox.has_urls, inbox.unfolded_urls) == (True, 1)
 
 
 def test_a_step_that_read_nothing_says_nothing_of_what_waits() -> None:
     """It only admits."""
     inbox = at_rest()
-    inbox.note_urls()
-    inbox.note_others()
-    inbox.note_step("0-0", 0)
+    inbox.record_urls()
+    inbox.record_others()
+    inbox.record_step("0-0", 0)
     assert (inbox.has_urls, inbox.has_others) == (True, True)
 
 
@@ -88,12 +88,12 @@ def under_way() -> InboxReader:
 def test_what_is_sent_during_a_step_waits_after_it() -> None:
     """The step has read before: its end says nothing of what was noted meanwhile."""
     inbox = under_way()
-    inbox.note_urls()
-    inbox.note_step("1-0", 1)
+    inbox.record_urls()
+    inbox.record_step("1-0", 1)
     assert (inbox.has_urls, inbox.has_others, inbox.has_more) == (True, False, False)
     inbox = under_way()
-    inbox.note_others()
-    inbox.note_step("1-0", 1)
+    inbox.record_others()
+    inbox.record_step("1-0", 1)
     assert (inbox.has_urls, inbox.has_others, inbox.has_more) == (False, True, False)
 
 
@@ -102,18 +102,18 @@ def test_what_a_look_finds_during_a_step_waits_after_it_unless_the_step_folds_it
     for appended, has_urls in ((1, True), (0, False)):
         for folded, is_left in (("1-0", True), ("2-0", False)):
             inbox = under_way()
-            inbox.note_view(view("2-0", appended=appended, folded="0-1"), "0-1")
-            inbox.note_step(folded, 1)
+            inbox.record_view(view("2-0", appended=appended, folded="0-1"), "0-1")
+            inbox.record_step(folded, 1)
             assert (inbox.has_urls, inbox.has_others) == (has_urls and is_left, is_left)
 
 
 def test_what_was_noted_during_one_step_is_read_by_the_next() -> None:
     """Nothing of it is left then, also where Redis has forgotten the entry that a look had found."""
     inbox = under_way()
-    inbox.note_urls()
-    inbox.note_others()
-    inbox.note_view(view("9-0", appended=1), "0-0")
-    inbox.note_step("1-0", 1)
+    inbox.record_urls()
+    inbox.record_others()
+    inbox.record_view(view("9-0", appended=1), "0-0")
+    inbox.record_step("1-0", 1)
     inbox.command("1-0", 10)
-    inbox.note_step("1-0", len(inbox.parse([])))
+    inbox.record_step("1-0", len(inbox.parse([])))
     assert (inbox.has_urls, inbox.has_others, inbox.has_more) == (False, False, False)

@@ -36,7 +36,7 @@ async def fold(w: World, node: Node, pages: list[str]) -> None:
     for url in queued(*pages):
         node.offer(url)
     await node.pump.flush()
-    node.fold.note_inboxes()
+    node.fold.record_inboxes()
     w.clock.advance(1_000)
     await node.ownership.folding.step_due(starved=True)
 

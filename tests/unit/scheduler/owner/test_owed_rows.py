@@ -51,7 +51,7 @@ def test_found_copies_are_kept_until_redis_cannot_forget_them(tmp_path: Path) ->
     found = OwedRows(steps.partition.committed, loss_ms=60_000)
     first = found.unsent
     assert len(first) == KINDS[FOUND].itemsize
-    found.note_sent(first, 1_000, none_of)
+    found.record_sent(first, 1_000, none_of)
     assert (found.unsent, steps.partition.committed.untold) == (b"", first)
     steps.step(sketched=sketched[3])
     second = found.unsent
@@ -60,9 +60,9 @@ def test_found_copies_are_kept_until_redis_cannot_forget_them(tmp_path: Path) ->
     found.forget_safe(61_000)
     assert steps.partition.committed.untold == first + second
     found.send_again()
-    found.note_sent(second, 1_500, none_of)  # under way when Redis may have forgotten
+    found.record_sent(second, 1_500, none_of)  # under way when Redis may have forgotten
     assert found.unsent == first + second
-    found.note_sent(first + second, 2_000, none_of)
+    found.record_sent(first + second, 2_000, none_of)
     steps.step((70, 1))
     found.forget_safe(62_000)
     assert (found.unsent, steps.partition.committed.untold) == (b"", first + second)
@@ -84,15 +84,15 @@ def test_found_copies_that_one_inbox_refuses_are_sent_again_alone(tmp_path: Path
     found = OwedRows(steps.partition.committed)
     both, refused = found.unsent, owed_in(found.unsent, {1}, 10)
     assert (found.rows_unsent, len(refused)) == (2, KINDS[FOUND].itemsize)
-    found.note_sent(both, 1_000, lambda rows: owed_in(rows, {1}, 10))
+    found.record_sent(both, 1_000, lambda rows: owed_in(rows, {1}, 10))
     assert (found.unsent, found.rows_unsent) == (refused, 1)
     steps.step(sketched=sketched[4])
     last = owed_in(found.unsent, {3}, 10)
     assert found.unsent == refused + last
-    found.note_sent(found.unsent, 2_000, lambda rows: owed_in(rows, {1}, 10))
+    found.record_sent(found.unsent, 2_000, lambda rows: owed_in(rows, {1}, 10))
     found.forget_safe(90_000)
     assert (found.unsent, steps.partition.committed.untold) == (refused, both + last)
-    found.note_sent(refused, 90_000, none_of)
+    found.record_sent(refused, 90_000, none_of)
     found.forget_safe(90_000 + FORGETTABLE_MS)
     assert (found.rows_unsent, steps.partition.committed.untold) == (0, both + last)
     found.forget_safe(90_001 + FORGETTABLE_MS)
@@ -103,7 +103,7 @@ async def give_contents(w: World, node: Node, partition: int, *numbers: int) -> 
     """Pages are told to a partition, whose next step is due."""
     packed = pack_each(b"", b"".join(map(sketched, numbers)))
     await w.client.command("XADD", PartitionKeys(w.config.crawl.name, partition).inbox, "*", OBSERVED, packed)
-    node.ownership.owned[partition].inbox.note_others()
+    node.ownership.owned[partition].inbox.record_others()
     w.clock.advance(1_000)
 
 
@@ -192,8 +192,8 @@ def test_one_inbox_that_refuses_rows_does_not_have_others_get_theirs_again(
                 return [refusal if row[1] == inboxes[1] else replies.pop(0) for row in rows]
 
             node.parts.crawl.client.commands_each = refusing  # type: ignore[method-assign]
-            node.fold.note_inboxes()
-            node.ownership.owned[3].inbox.note_others()
+            node.fold.record_inboxes()
+            node.ownership.owned[3].inbox.record_others()
             for _ in range(4):
                 w.clock.advance(30_000)
                 try:

@@ -111,7 +111,7 @@ class Owner:
 
     async def step(self, mine: OwnedPartition) -> None:
         await self.client.run(await self.fold(mine))
-        mine.note_admitted(now_ms=0)
+        mine.record_admitted(now_ms=0)
 
     async def queued(self) -> int:
         [view] = await self.client.run([scripts.look_partition(self.keys)])
@@ -184,7 +184,7 @@ def test_manifest_behind_redis_does_not_admit_twice(tmp_path: Path, crawl_name: 
                     file.unlink()
             fresh = await o.open()
             assert fresh.disk.manifest.batch_number == 1
-            fresh.inbox.note_urls()
+            fresh.inbox.record_urls()
             await o.step(fresh)
             assert await o.queued() == 5
 
@@ -374,7 +374,7 @@ def test_partition_of_full_hosts_does_not_step_until_one_has_room(
                 await o.client.run(calls)
             assert calls == []
             assert (mine.disk.state.waiting, mine.hot.urls) == (7, 2)
-            mine.hot.note_ended("a.example")
+            mine.hot.record_ended("a.example")
             assert mine.schedule.wants_step(now_ms=0, step_ms=0)
             mine.inbox.has_urls = False
             await o.step(mine)
@@ -410,7 +410,7 @@ def test_inbox_noticed_during_a_step_that_did_not_read_stays_noticed(
             mine = await o.open()
             await o.step(mine)
             step = mine.fold([], mine.hot.room, {})
-            mine.inbox.note_urls()
+            mine.inbox.record_urls()
             mine.after_step(step, 0, 0)
             assert mine.inbox.has_urls
 
@@ -426,11 +426,11 @@ def test_hot_urls_bound_the_room(tmp_path: Path, crawl_name: str, redis_url: str
             await o.send(*(url for i in range(10) for url in urls_of(f"h{i}.example", 10)))
             await o.step(mine)
             while mine.hot.room and mine.disk.state.waiting:
-                mine.inbox.note_urls()
+                mine.inbox.record_urls()
                 await o.step(mine)
             assert (mine.hot.urls, mine.hot.room, mine.disk.state.waiting) == (HOT, 0, 36)
-            mine.hot.note_ended("h0.example")
-            mine.hot.note_ended("nobody.example")
+            mine.hot.record_ended("h0.example")
+            mine.hot.record_ended("nobody.example")
             assert mine.hot.room == 1
 
     asyncio.run(scenario())
@@ -483,9 +483,9 @@ def test_steps_rest_by_how_much_they_would_bring(state: dict[str, Any], rest_ms:
     inbox, hot = InboxReader("inbox"), HotSet(HOT, AwayHosts())
     inbox.has_urls = False
     schedule = StepSchedule(inbox, hot)
-    schedule.note_use(0)  # what was used before the last step says nothing
-    schedule.note_step(7_000)
-    schedule.note_use(state.pop("lasting_ms", 1_000))
+    schedule.record_use(0)  # what was used before the last step says nothing
+    schedule.record_step(7_000)
+    schedule.record_use(state.pop("lasting_ms", 1_000))
     options = {"step_ms": state.pop("step_ms", 30_000), "starved": state.pop("starved", False)}
     for name, value in state.items():
         [piece] = [piece for piece in (inbox, hot, schedule) if hasattr(piece, name)]
@@ -511,7 +511,7 @@ def test_more_room_for_extra_urls_ends_a_stall(tmp_path: Path) -> None:
         InRedis({"h": 5}),
         Durability(disk.committed, LOSS_MS, 0),
     )
-    mine.schedule.note_fold(5, is_vain=True)
+    mine.schedule.record_fold(5, is_vain=True)
     assert (mine.hot.room, mine.hot.extra_room) == (HOT - 5, HOT - 5)
     mine.limit_extra(4)
     assert (mine.hot.room, mine.hot.extra_room, mine.schedule.is_stalled) == (HOT - 5, HOT // 4 - 5, True)

@@ -59,7 +59,7 @@ async def offered(w: World, node: Node) -> None:
     for url in queued(*PAGES):
         node.offer(url)
     await node.pump.flush()
-    node.fold.note_inboxes()
+    node.fold.record_inboxes()
     w.clock.advance(1_000)
 
 
@@ -221,7 +221,7 @@ def test_long_work_that_gets_on_is_no_standstill() -> None:
     """Each portion that is written is a sign of life; between two of them patience begins anew."""
     clock = ManualClock()
     work = FileWork(clock, 30_000)
-    files = YieldingFiles(lambda: False, work.note_sign)
+    files = YieldingFiles(lambda: False, work.record_sign)
     seen = []
 
     def chunks() -> Iterator[bytes]:
@@ -418,7 +418,7 @@ def test_round_reads_a_bounded_number_of_inbox_entries(tmp_path: Path, crawl_nam
             node = await w.joined()
             w.clock.advance(1_000)
             for mine in node.ownership.owned.values():
-                mine.inbox.note_urls()
+                mine.inbox.record_urls()
             commands, asked = node.parts.crawl.client.commands, 0
 
             async def counting(rows: Any) -> Any:
@@ -449,7 +449,7 @@ def test_manifests_are_made_durable_in_time_and_a_few_at_a_time(
             assert undurable() == 0, "nothing was written"
             for mine in node.ownership.owned.values():
                 mine.disk.committed.begin()
-                node.ownership.table.note_files(mine)  # as the step that begins it does
+                node.ownership.table.record_files(mine)  # as the step that begins it does
             await node.ownership.make_durable_due()
             assert undurable() == 80
             w.clock.advance(10_000)
@@ -490,8 +490,8 @@ def test_partitions_that_have_waited_longest_step_first(tmp_path: Path, crawl_na
             owned = list(node.ownership.owned.values())
             w.clock.advance(20_000)
             for place, mine in enumerate(owned):
-                mine.inbox.note_urls()
-                mine.schedule.note_step(w.clock.monotonic_ms() - 10_000 - place)
+                mine.inbox.record_urls()
+                mine.schedule.record_step(w.clock.monotonic_ms() - 10_000 - place)
             await node.ownership.folding.step_due(starved=True)
             assert [mine.inbox.has_urls for mine in owned] == [True] * 16 + [False] * 64
 
@@ -517,7 +517,7 @@ def test_round_is_of_many_partitions_with_little_or_of_few_with_much(
             node = await w.joined()
             due = list(node.ownership.owned.values())[: len(unfolded)]
             for mine, urls in zip(due, unfolded, strict=True):
-                mine.inbox.note_urls()
+                mine.inbox.record_urls()
                 mine.inbox.unfolded_urls = urls
             assert list(shares_of(due).values()) == shares
             assert sum(shares) <= INBOX_ENTRIES_AT_ONCE
@@ -539,12 +539,12 @@ def test_urls_are_counted_that_wait_in_a_redis_that_is_new(tmp_path: Path, crawl
             assert (await node.ownership.folding.step_due(starved=False)).admitted == len(PAGES)
             [mine] = node.ownership.owned.values()
             await w.client.commands([("HDEL", mine.keys.state, "appended_urls")])  # as a new one would have it
-            node.fold.note_inboxes()
+            node.fold.record_inboxes()
             await node.beat.leases.renew()
             assert mine.inbox.unfolded_urls == 0
             node.offer(queued("http://late.example/")[0])
             await node.pump.flush()
-            node.fold.note_inboxes()
+            node.fold.record_inboxes()
             await node.beat.leases.renew()
             assert mine.inbox.unfolded_urls == 1
 
@@ -561,7 +561,7 @@ def test_starved_node_steps_sooner(tmp_path: Path, crawl_name: str, redis_url: s
             assert (await node.ownership.folding.step_due(starved=False)).admitted == len(PAGES)
             node.offer(queued("http://late.example/")[0])
             await node.pump.flush()
-            node.fold.note_inboxes()
+            node.fold.record_inboxes()
             w.clock.advance(20)
             assert (await node.ownership.folding.step_due(starved=False)).admitted == 0
             assert (await node.ownership.folding.step_due(starved=True)).admitted == 1

@@ -32,7 +32,7 @@ async def time_comes(w: World, node: Node) -> None:
     keys = w.keys(node, HOST)
     await w.client.commands([("ZADD", keys.ready, 0, HOST), ("HSET", keys.host + HOST, "next", 0)])
     for mine in node.ownership.owned.values():
-        mine.note_due(0)
+        mine.record_due(0)
 
 
 @awaited

@@ -65,11 +65,11 @@ def test_the_progress_of_each_helper_counts() -> None:
     def work() -> None:
         clock.advance(PATIENCE_MS)
         found.append(thread.work.stands_still)
-        thread.work.note_sign()
+        thread.work.record_sign()
         found.append(thread.work.stands_still)
 
     asyncio.run(thread.run_together([work]))
-    thread.work.note_sign()  # of a thread that does no part of it
+    thread.work.record_sign()  # of a thread that does no part of it
     clock.advance(PATIENCE_MS)
     assert found == [True, False]
     assert not thread.work.stands_still

@@ -68,7 +68,7 @@ class Owner:
         copy = self.points.begin(0)
         try:
             self.points.put(copy)
-            self.points.note_put(copy)
+            self.points.record_put(copy)
         finally:
             self.points.end()
 

@@ -38,7 +38,7 @@ class Here:
 def late(monkeypatch: pytest.MonkeyPatch) -> type:
     """A dataclass of a module that was imported when the crawl had begun."""
     monkeypatch.setattr(known_names, "_modules_of_the_start", frozenset())
-    known_names.note_modules()
+    known_names.record_modules()
     module = ModuleType("late_module")
     late = dataclasses.make_dataclass("Late", ["name"])
     late.__module__ = module.__name__
@@ -52,7 +52,7 @@ def test_class_that_another_node_may_not_have_imported_is_refused(late: type) ->
     with pytest.raises(TypeError, match="late_module was imported after the spider was opened; import it"):
         PLAIN.packed(late("x"))
     assert PLAIN.unpacked(PLAIN.packed(Here("x"))) == Here("x")
-    known_names.note_modules()
+    known_names.record_modules()
     assert PLAIN.unpacked(PLAIN.packed(late("x"))) == late("x")
 
 

@@ -130,16 +130,16 @@ def test_success_counts_only_when_redis_and_the_node_agree(doubt: str) -> None:
     """A round that did nothing because others come first says nothing of what failed."""
     client = RedisClient("redis://127.0.0.1:1")
     troubles = Troubles(client)
-    troubles.note_failure("fold", TransientStoreError("away"))
+    troubles.record_failure("fold", TransientStoreError("away"))
     if doubt == "restarted":
-        troubles.note_restart()
+        troubles.record_restart()
     else:
         client.in_doubt.add(3)
-    troubles.note_success("fold")
+    troubles.record_success("fold")
     assert troubles.is_failing("fold")
-    troubles.note_recovery()
+    troubles.record_recovery()
     client.in_doubt.clear()
-    troubles.note_success("fold")
+    troubles.record_success("fold")
     assert not troubles.is_failing("fold")
 
 

@@ -112,7 +112,7 @@ def test_a_pump_of_a_node_with_room_for_one_hurries_no_page(tmp_path: Path, craw
             held.outcome = "status:200"
             held.await_turn(w.clock.monotonic_us())
             list(node.handout.lanes.lacking())
-            node.handout.fetches.note_answered(held)
+            node.handout.fetches.record_answered(held)
             assert node.handout.lanes.are_open
             await node.pump.turn()
             node.handout.fetches.end(held)
@@ -146,7 +146,7 @@ def test_pump_looks_less_often_while_urls_wait_for_their_hosts(tmp_path: Path, c
         async with world(tmp_path, crawl_name, redis_url) as w:
             node, started = await begun(w)
             assert await node.pump.turn() == PUMP_WAITING_S
-            node.handout.fetches.note_started(started[0])
+            node.handout.fetches.record_started(started[0])
             assert await node.pump.turn() == PUMP_BUSY_S, "it may end at any time"
             w.end(node, started[0])
             assert not len(node.handout.in_process)

@@ -26,7 +26,7 @@ async def taking_on(w: World, node: Node, *urls: str) -> None:
     for url in queued(*urls):
         node.offer(url)
     await node.pump.flush()
-    node.fold.note_inboxes()
+    node.fold.record_inboxes()
     for _ in range(6):
         w.clock.advance(1_000)
         await node.ownership.folding.step_due(starved=True)
@@ -64,7 +64,7 @@ def test_hosts_do_not_wait_for_the_turns_of_empty_partitions(
             await taking_on(w, node, *URLS)
             for mine in node.ownership.owned.values():
                 if not mine.hot.by_host:
-                    mine.note_due(0)
+                    mine.record_due(0)
             await node.pump.end_and_take()
             await asyncio.gather(*node.parts.gates.gatekeeper._tasks)
             assert len(node.handout.held) == min(in_process_max, len(URLS))

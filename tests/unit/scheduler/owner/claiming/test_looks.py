@@ -59,9 +59,9 @@ def test_lost_partition_is_kept_in_no_news(tmp_path: Path, crawl_name: str, redi
             await steal(w, lost.keys.partition)
             await node.ownership.folding.step_due(starved=True)
             assert not table.has(lost)
-            lost.hot.note_ended("h0.example")
-            table.note_owed(lost)
-            table.note_files(lost)
+            lost.hot.record_ended("h0.example")
+            table.record_owed(lost)
+            table.record_files(lost)
             news = table.news
             assert lost not in news.to_step | news.to_keep | news.to_look | news.to_tend
 

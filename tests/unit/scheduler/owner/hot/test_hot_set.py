@@ -18,15 +18,15 @@ def batch(number: int, *hosts: str) -> AdmitBatch:
 def test_urls_are_counted_as_they_come_and_go() -> None:
     """Admitted, ended and parked ones; what was never counted changes nothing."""
     hot = HotSet(100, AwayHosts(), {"a": 2})
-    hot.note_offered(batch(1, "a", "b", "b"), admitted=0)
+    hot.record_offered(batch(1, "a", "b", "b"), admitted=0)
     assert (hot.urls, hot.by_host) == (5, {"a": 3, "b": 2})
-    hot.note_ended("b")
-    hot.note_ended("b")
-    hot.note_ended("b")
-    hot.note_ended("nobody")
-    hot.note_parked("a", 2)
+    hot.record_ended("b")
+    hot.record_ended("b")
+    hot.record_ended("b")
+    hot.record_ended("nobody")
+    hot.record_parked("a", 2)
     assert (hot.urls, hot.by_host) == (1, {"a": 1})
-    hot.note_parked("a", 1)
+    hot.record_parked("a", 1)
     assert (hot.urls, hot.by_host) == (0, {})
 
 
@@ -65,7 +65,7 @@ def test_after_a_comparison_only_what_redis_has_not_confirmed_is_added() -> None
     """What is taken and what is queued, and the URLs of batches that are still to be admitted."""
     hot = HotSet(100, AwayHosts(), {"gone": 9})
     for number, host in enumerate(("old", "in", "under-way"), 1):
-        hot.note_offered(batch(number, host), admitted=0)
+        hot.record_offered(batch(number, host), admitted=0)
     reply = Reconciled(0, 0, 0, admitted=2, ended=[], queued={"in": 1, "a": 4})
     hot.settle(reply, ["a", "b"])
     assert (hot.urls, hot.by_host) == (8, {"a": 5, "b": 1, "in": 1, "under-way": 1})
@@ -75,7 +75,7 @@ def test_batches_that_are_confirmed_are_not_kept() -> None:
     """Of those offered, the ones up to the last that Redis has are dropped with the next."""
     hot = HotSet(100, AwayHosts())
     for number in range(1, 9):
-        hot.note_offered(batch(number, "a"), admitted=number - 1)
+        hot.record_offered(batch(number, "a"), admitted=number - 1)
     assert [number for number, _ in hot._offered] == [8]
 
 
@@ -83,12 +83,12 @@ def test_hosts_that_are_away_are_read_when_their_count_changes_and_now_and_then(
     """At first, after a change, after a minute while there are any, and when somebody asks for it."""
     away = AwayHosts()
     assert away.wants_look(0)
-    away.note_look(away.changes, 0)
+    away.record_poll(away.changes, 0)
     assert not away.wants_look(10 * LOOK_MS), "nobody is away"
-    away.note_changes(3)
+    away.record_changes(3)
     assert away.wants_look(0)
     away.note({"a": 1, "given-up": 0})
-    away.note_look(3, 1_000)
+    away.record_poll(3, 1_000)
     assert not away.wants_look(1_000 + LOOK_MS - 1)
     assert away.wants_look(1_000 + LOOK_MS)
     away.look_again()
@@ -98,10 +98,10 @@ def test_hosts_that_are_away_are_read_when_their_count_changes_and_now_and_then(
 def test_a_change_during_a_look_is_not_lost() -> None:
     """What was known when the look began is done; what came since wants another one."""
     away = AwayHosts()
-    away.note_changes(1)
+    away.record_changes(1)
     known = away.changes
-    away.note_changes(2)
-    away.note_look(known, 0)
+    away.record_changes(2)
+    away.record_poll(known, 0)
     assert away.wants_look(0)
 
 

@@ -64,7 +64,7 @@ def test_hosts_that_rest_long_are_many_in_redis(
             for url in queued(*urls):
                 node.offer(url)
             await node.pump.flush()
-            node.fold.note_inboxes()
+            node.fold.record_inboxes()
             [mine] = node.ownership.owned.values()
             for _ in range(60):
                 w.clock.advance(1_000)
@@ -119,7 +119,7 @@ async def _fetched(w: World) -> None:
     for url in queued("http://a.example/1", "http://b.example/1"):
         node.offer(url)
     await node.pump.flush()
-    node.fold.note_inboxes()
+    node.fold.record_inboxes()
     w.clock.advance(1_000)
     await node.ownership.folding.step_due(starved=True)
     await node.parts.exchange.run(acknowledge=True, urls_max=2)

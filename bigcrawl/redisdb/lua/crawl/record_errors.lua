@@ -1,4 +1,4 @@
--- note_errors: count failed fetches by reason and PLD, and keep an example of each.
+-- record_errors: count failed fetches by reason and PLD, and keep an example of each.
 -- KEYS[1] zset    errors    score = failed fetches, member = reason \n PLD
 -- KEYS[2] hash    examples  reason \n PLD -> ms \n URL of the last one
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] most members that are kept

@@ -1,4 +1,4 @@
--- note_rewind: count the URLs that Redis has forgotten, and make unseen those that are in no place any more.
+-- record_rewind: count the URLs that Redis has forgotten, and make unseen those that are in no place any more.
 -- KEYS[1] hash    owner      node, epoch, generation
 -- KEYS[2] hash    state      readmitted, lost = URLs
 -- KEYS[3] stream  inbox      field f = packed 8-byte keys of URLs to forget
