@@ -43,7 +43,7 @@ class Case(NamedTuple):
 CASES = (
     Case("all is fetched", 4, 5, MappingProxyType({"BIGCRAWL_HOST_DELAY": 0})),
     Case("hosts rest", 32, 100, MappingProxyType({"BIGCRAWL_HOST_DELAY": 120})),
-    Case("3/m are allowed", 32, 100, MappingProxyType({"BIGCRAWL_HOST_DELAY": 0.5, "BIGCRAWL_SPEED": "3/m"})),
+    Case("0.05/s are allowed", 32, 100, MappingProxyType({"BIGCRAWL_HOST_DELAY": 0.5, "BIGCRAWL_SPEED": "0.05/s"})),
 )
 
 

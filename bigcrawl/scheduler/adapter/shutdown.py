@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LOOK_OUT_S = 0.25
-LOOK_OUT_IDLE_S = 1.0  # while no URL is held: nothing has to be hurried, and Scrapy closes the scheduler at once
+LOOK_OUT_IDLE_S = 1.0  # while nothing is fetched: nothing has to be hurried, and Scrapy closes the scheduler at once
 CLOSE_MS = 8_000  # from the stop signal on; two of ten seconds are for Scrapy's own closing, and a busy machine
 CLOSE_MS_MIN = 500  # a healthy server ends in a tenth of that
 SERVER_MS = 1_000  # of CLOSE_MS, for the embedded server
@@ -60,7 +60,7 @@ class Shutdown:
         """Check often whether the spider closes, even while the pump waits for a Redis that hangs."""
         if self._is_over:
             return
-        loop, is_idle = asyncio.get_running_loop(), self._node is not None and not len(self._node.handout.held)
+        loop, is_idle = asyncio.get_running_loop(), self._node is not None and not self._node.handout.fetches.under_way
         wait_s = together(loop.time(), LOOK_OUT_IDLE_S) if is_idle else LOOK_OUT_S
         loop.call_later(wait_s, self.look_out)
         self.left_ms()  # the time counts from the signal on

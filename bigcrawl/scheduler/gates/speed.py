@@ -32,7 +32,8 @@ logger = logging.getLogger(__name__)
 
 AHEAD_S = 1.0  # URLs that start later are not taken, because they would occupy their hosts
 WAKE_MS_MIN = 2.0
-REFUSED_MS_MAX = 1_000
+REFUSED_MS_MAX = 1_000  # another node may give permits back meanwhile
+REFUSED_ALONE_MS_MAX = 10_000
 ASK_SOON_MS = 40  # after something to fetch has come
 
 
@@ -171,8 +172,13 @@ class SpeedControl:
         return max(0, math.ceil(1000 * AHEAD_S / self._permits.step_ms) + 1 - ahead)
 
     @property
+    def refused_s(self) -> float:
+        """How long it makes no sense to ask again; negative if it does."""
+        return (self._refused_until_ms - self._clock.monotonic_ms()) / 1000
+
+    @property
     def is_refused(self) -> bool:
-        return self._clock.monotonic_ms() < self._refused_until_ms
+        return self.refused_s > 0
 
     def wants(self, ready: int) -> bool:
         if not self.limits or self.is_refused:
@@ -204,7 +210,7 @@ class SpeedControl:
         now_ms = self._clock.monotonic_ms()
         if wanted and not starts.granted:
             ahead_ms = (starts.first_us - starts.now_us) / 1000 - HORIZON_MS
-            self._refused_until_ms = now_ms + min(REFUSED_MS_MAX, ahead_ms)
+            self._refused_until_ms = now_ms + min(REFUSED_MS_MAX if nodes > 1 else REFUSED_ALONE_MS_MAX, ahead_ms)
         permits.grant(now_ms + (starts.first_us - starts.now_us) / 1000, starts.step_us / 1000, starts.granted)
         self._serve_waiters()
         self._wake()

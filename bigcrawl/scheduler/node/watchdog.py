@@ -18,7 +18,6 @@ import signal
 import sys
 import threading
 import traceback
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class Watchdog:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._watched = 0
-        self._waits = Path()
+        self._waits_fd = -1
         self._has_alarm = False
 
     def __repr__(self) -> str:
@@ -60,7 +59,8 @@ class Watchdog:
             return
         self._loop = loop
         self._watched = threading.get_ident()
-        self._waits = Path(f"/proc/self/task/{threading.get_native_id()}/schedstat")
+        with contextlib.suppress(OSError):  # not every kernel has it
+            self._waits_fd = os.open(f"/proc/self/task/{threading.get_native_id()}/schedstat", os.O_RDONLY)
         self._beat()
         self._set_alarm()
         threading.Thread(target=self._run, name="bigcrawl-watchdog", daemon=True).start()
@@ -80,7 +80,10 @@ class Watchdog:
     def _beat(self) -> None:
         self._beats += 1
         assert self._loop is not None
-        self._timer = self._loop.call_later(self._tick_s / 2, self._beat)
+        now_s = self._loop.time()
+        # At whole seconds an idle node wakes anyway.
+        next_s = now_s // TICK_S + TICK_S if self._tick_s == TICK_S else now_s + self._tick_s / 2
+        self._timer = self._loop.call_at(next_s, self._beat)
 
     def _set_alarm(self) -> None:
         """Make the kernel end the process if even the watchdog's thread cannot run, unless the signal is in use."""
@@ -95,6 +98,13 @@ class Watchdog:
         signal.setitimer(signal.ITIMER_VIRTUAL, self._standstill_s)
 
     def _run(self) -> None:
+        try:
+            self._watch()
+        finally:
+            if self._waits_fd >= 0:
+                os.close(self._waits_fd)
+
+    def _watch(self) -> None:
         seen, waited_s, stood_s = -1, 0.0, 0.0
         while not self._stopped.wait(self._tick_s):
             if self._loop is None or not self._loop.is_running():
@@ -117,7 +127,7 @@ class Watchdog:
 
     def _waited_s(self) -> float:
         try:
-            return int(self._waits.read_bytes().split()[1]) / 1e9
+            return int(os.pread(self._waits_fd, 100, 0).split()[1]) / 1e9
         except (OSError, IndexError, ValueError):
             return 0.0
 

@@ -25,6 +25,7 @@ RETRY_S = 0.5
 AFTER_RESTART_S = 0.05
 HASTY_ROUNDS = 25
 TOGETHER_S = 1.0  # rests of this length end together, because an idle process pays for each time it wakes
+SHORTEST_S = 0.01  # the event loop may be a little early for a whole second
 
 
 class Loop:
@@ -120,9 +121,9 @@ class LoopRunner:
 
 
 def together(now_s: float, rest_s: float) -> float:
-    """Return `rest_s`; if it is long, shortened to end at a whole second, unless less than half of it would remain."""
-    left_s = math.floor(now_s + rest_s) - now_s if rest_s >= TOGETHER_S else rest_s
-    return left_s if left_s > rest_s / 2 else rest_s
+    """Return `rest_s`; if it is long, shortened to end at a whole second."""
+    left_s = math.floor(now_s + rest_s) - now_s
+    return left_s if rest_s >= TOGETHER_S and left_s > SHORTEST_S else rest_s
 
 
 async def rest_until(event: asyncio.Event, least_s: float, most_s: float) -> None:

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PUMP_BUSY_S = 0.01
-PUMP_WAITING_S = 0.05
 PUMP_SHARE = 2  # a round trip pays when 1/PUMP_SHARE of the URLs that the node may hold have ended
 # The longest wait for a batch while the engine is busy, below `exchange.HORIZON_MS`.
 PUMP_PATIENCE_MS = 400
-PUMP_ASLEEP_MS = 1_000  # while no URL is here, and none is due
+PUMP_WAITING_S = 0.05  # while the engine has URLs that it has not begun to fetch
+PUMP_ASLEEP_MS = 1_000  # while nothing is fetched or to be sent, and no host is due
 TAKES_MAX = 64
 
 
@@ -81,9 +81,8 @@ class Pump(Loop):
         refused = await refusal_of(self.flush())
         # Ends free memory, which Redis may lack.
         moved = await self.end_and_take() if refused is None else await self.end()
-        if moved:
-            self._workload.record_moved()
         if moved or self._outbox.has_flushed:
+            self._workload.record_moved()
             self._news.set()
         if refused is not None:
             raise refused
@@ -93,11 +92,11 @@ class Pump(Loop):
         """Return how long to rest until a round trip may pay. With `is_done`, all that could be sent was sent."""
         if len(self._handout.in_process) or self._held.unacknowledged:
             return PUMP_BUSY_S
-        if len(self._held):
+        if len(self._held) > self._handout.buffer.waiting:
             return PUMP_WAITING_S
         now_ms = self._clock.monotonic_ms()
         left_ms = self._pumped_ms + PUMP_PATIENCE_MS - now_ms
-        if is_done and self._workload.is_empty:
+        if is_done and not self._outbox.waiting:
             left_ms = max(left_ms, min(PUMP_ASLEEP_MS, self._exchange.next_ms - now_ms))
         return max(PUMP_BUSY_S, left_ms / 1000)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.node.control import READ_MS
 from bigcrawl.scheduler.node.loops.loop import RETRY_S, Loop
 
 if TYPE_CHECKING:
@@ -14,8 +13,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owner.ownership import Ownership
 
 STEER_S = 0.2
-STEER_WAITING_S = READ_MS / 1000  # while nothing is fetched: only orders and permits may come
-STEER_IDLE_S = 0.8  # without a speed limit; with a round trip, orders are obeyed within a second
+STEER_IDLE_S = 0.8  # while nothing is fetched; with a round trip, orders are obeyed within a second
 STEER_SLOWED_S = 0.04
 
 
@@ -60,7 +58,7 @@ class Steer(Loop):
             return STEER_SLOWED_S
         if len(handout.in_process):
             return STEER_S
-        return STEER_WAITING_S if speed.limits else STEER_IDLE_S
+        return min(STEER_IDLE_S, max(STEER_SLOWED_S, speed.refused_s)) if speed.limits else STEER_IDLE_S
 
 
 def look_at_snoozed(ownership: Ownership) -> None:

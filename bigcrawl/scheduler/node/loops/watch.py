@@ -78,9 +78,9 @@ class Watch(Loop):
 
     async def rest(self, rest_s: float) -> None:
         now = asyncio.get_running_loop().time
-        until, is_empty = now() + rest_s, self._workload.is_empty
+        until = now() + rest_s
         while (left_s := until - now()) > 0:
-            await rest_until(self._workload.emptied, 0, left_s if is_empty else min(left_s, WATCH_IDLE_S))
+            await rest_until(self._workload.emptied, 0, left_s)
             if self._reputation.is_told or (self._is_idle() and self._looked_after != self._workload.moves):
                 return
 

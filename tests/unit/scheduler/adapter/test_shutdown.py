@@ -25,7 +25,8 @@ def test_stop_is_noticed_while_the_pump_waits(tmp_path: Path, monkeypatch: pytes
         frontier = new_scheduler(tmp_path, stop_grace=0)
         returned: list[str] = []
         aborted = asyncio.Event()
-        handout = SimpleNamespace(return_unstarted=lambda: returned.append("unstarted"), held=["one URL"])
+        fetches = SimpleNamespace(under_way=1)
+        handout = SimpleNamespace(return_unstarted=lambda: returned.append("unstarted"), fetches=fetches)
         departure = SimpleNamespace(stop=lambda: returned.append("stopped"))
         node = SimpleNamespace(departure=departure, handout=handout)
         frontier.attach(cast("Any", node), Spider(name="test"))
