@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fastwarc.warc import ArchiveIterator
 
 from tests.support.crawling.crawls import Crawl
+from tests.support.crawling.verdicts import indexes
 from tests.support.servers.serving import at_work
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ def test_password_goes_to_whom_it_is_given_for_and_is_shown_nowhere(tmp_path: Pa
             assert "not added" in added.stdout + added.stderr
             _has_no_secret(added.stdout + added.stderr)
             _has_no_secret(log)
+        indexes(tmp_path / "crawl" / "warc", ".cdxj")
         files = [path for path in (tmp_path / "crawl").rglob("*") if path.is_file()]
         records = [path for path in files if path.name.endswith(".warc.gz")]
         assert records

@@ -15,8 +15,9 @@ from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from bigcrawl.page_index.cdxj import Capture, read_line
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
+from tests.support.crawling.verdicts import indexes
 from tests.support.pywb import pywb, sent_by
-from tests.support.running.processes import no_strays_below, wait_until
+from tests.support.running.processes import no_strays_below
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,7 +63,7 @@ def test_pywb_replays_a_thousand_pages_as_they_were_sent(tmp_path: Path) -> None
     with no_strays_below(tmp_path), SimulatedWeb(tmp_path / "web", hosts=60, pages=30, features=FEATURES) as web:
         with Crawl(tmp_path / "crawl", web.seeds, SETTINGS) as crawl:
             assert crawl.run(900) == 0
-            wait_until(lambda: len(list(warc.glob("*.parquet"))) == len(list(warc.glob("*.warc.gz"))), "all is indexed")
+            indexes(warc, ".parquet")
             captures = captures_in(warc)
             found = Counter((capture.key, capture.stamp) for capture in captures)
             # Those that differ in nothing that replay asks by, as two spellings of one address within a second.

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.support.crawling.crawls import Crawl
+from tests.support.crawling.verdicts import indexes
 from tests.support.running.processes import no_strays_below
 from tests.support.servers.serving import at_work
 from tests.unit.warc.reading import read_checked
@@ -90,7 +91,7 @@ def test_table_of_pages_has_the_keys_of_copies_and_the_pages_of_links(tmp_path: 
     with serving() as url, Crawl(tmp_path / "crawl", [f"{url}/"], SETTINGS | indexed) as crawl:
         assert crawl.run(300) == 0
         crawl.frontier("copies", str(tmp_path / "copies.jsonl"))
-    tables = (parquet.read_table(path) for path in (tmp_path / "crawl" / "warc").glob("*.parquet"))
+    tables = (parquet.read_table(path) for path in indexes(tmp_path / "crawl" / "warc", ".parquet"))
     rows = [row for table in tables for row in table.to_pylist() if not row["url"].endswith("robots.txt")]
     path_of = {row["key"]: row["url"].removeprefix(url) for row in rows}
     lines = [json.loads(line) for line in (tmp_path / "copies.jsonl").read_text().splitlines()]

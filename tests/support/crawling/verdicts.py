@@ -74,6 +74,13 @@ def warc_files(directory: Path) -> list[Path]:
     return files
 
 
+def indexes(directory: Path, ending: str) -> list[Path]:
+    """The indexes of a crawl that has ended, which waits two seconds for them and leaves the rest to a process."""
+    files = len(warc_files(directory))
+    wait_until(lambda: len(list(directory.glob(f"*{ending}"))) == files, f"each WARC file has its {ending}")
+    return sorted(directory.glob(f"*{ending}"))
+
+
 def pause(seconds: float) -> None:
     """Let other processes work; never used to wait for something that can be asked for."""
     threading.Event().wait(seconds)
