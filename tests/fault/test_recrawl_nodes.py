@@ -69,14 +69,14 @@ def test_every_page_has_its_visits_whatever_node_dies(tmp_path: Path) -> None:
 def test_every_page_has_its_visits_when_redis_forgets_its_last_second_and_stays_away(tmp_path: Path) -> None:
     """Four reboots of the server under a node that lives: what ended just before is not known from the server."""
     may_repeat: Counter[str] = Counter()
-    with PrivateRedis() as server, SimulatedWeb(tmp_path / "web", hosts=40, pages=40, features="validators") as web:
+    with PrivateRedis() as server, SimulatedWeb(tmp_path / "web", hosts=20, pages=40, features="validators") as web:
         settings = {"BIGCRAWL_HOST_DELAY": 0.2, "BIGCRAWL_REVISIT_SECONDS_MIN": 1, "BIGCRAWL_REDIS_URL": server.url}
         arguments = {"policy": "periodic", "every": "5", "visits": "2"}
         crawl = Crawl(tmp_path / "crawl", web.seeds, settings, arguments=arguments, spider="recrawl")
         with crawl:
             crawl.start()
             for _ in range(4):
-                wait_until(partial(has_fetched, web, len(web.exchanges()) + 300), "the crawl is under way", 120)
+                wait_until(partial(has_fetched, web, len(web.exchanges()) + 150), "the crawl is under way", 120)
                 may_repeat.update(crawl.taken())
                 server.kill()
                 server.cut_aof_of_killed(1)

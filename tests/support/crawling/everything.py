@@ -78,14 +78,11 @@ def answered_within(exchanges: Iterable[Exchange], timeout_s: int) -> list[Excha
     A server without CPU may send a whole answer later than that, and not notice that nobody waits for it.
     """
     timeout_ms = timeout_s * 1000
-    return [
-        each if each.end_ms - each.start_ms < timeout_ms or each.is_faulty else _given_up(each, timeout_ms)
-        for each in exchanges
-    ]
+    return [each if each.end_ms - each.start_ms < timeout_ms else _given_up(each, timeout_ms) for each in exchanges]
 
 
 def _given_up(each: Exchange, timeout_ms: int) -> Exchange:
-    return replace(each, fault="silent", end_ms=each.start_ms + timeout_ms)
+    return replace(each, fault=each.fault if each.is_faulty else "silent", end_ms=each.start_ms + timeout_ms)
 
 
 def slug_at(served: SimulatedWeb, url: str, kind: Kind = Kind.EXHIBIT) -> str:

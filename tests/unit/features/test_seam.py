@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from typing import Final
 
 import pytest
@@ -43,6 +44,7 @@ ELSEWHERE: Final = "features/"
 """The simulated web has traps and copies of its own: it is what crawls are held to."""
 
 
+@cache
 def names_in(source: str) -> set[str]:
     """The names that a module defines, uses or passes, and those of its imports; no text."""
     names = set(imports_of(source))

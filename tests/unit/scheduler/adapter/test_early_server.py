@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import subprocess
-import sys
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -18,6 +16,7 @@ from bigcrawl.redisdb.embedded import EmbeddedServer
 from bigcrawl.scheduler.adapter import early_server
 from bigcrawl.scheduler.adapter.joining import Joining
 from tests.support.redis_servers.embedded_users import servers_in
+from tests.support.running import warm
 from tests.support.running.processes import no_strays_below, wait_until
 from tests.unit.scheduler.world import make_config
 
@@ -144,9 +143,8 @@ process.start()
 @pytest.mark.parametrize("how", ["component", "scraper", "start", "exit", "signal"])
 def test_process_that_opens_no_crawl_leaves_no_server(tmp_path: Path, how: str) -> None:
     """Whatever ends it between the start of the server and that of the crawl: an error, an exit, a signal."""
-    ended = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(tmp_path), how], capture_output=True, text=True, timeout=300, check=False
-    )
+    (tmp_path / "early.py").write_text(SCRIPT)
+    ended = warm.run(["early", str(tmp_path), how], cwd=tmp_path)
     assert (ended.returncode == -signal.SIGTERM) == (how == "signal"), ended.stderr
     said = {"exit": "the interpreter ends", "signal": ""}
     assert said.get(how, "no such component") in ended.stderr

@@ -70,7 +70,7 @@ async def fetched(w: World, node: Node, seconds: float) -> list[HeldUrl]:
     return found
 
 
-@pytest.mark.parametrize("partitions", [16, 1_024])
+@pytest.mark.parametrize("partitions", [16, 256])
 def test_node_that_waits_for_a_host_asks_no_partition_without_a_reason(
     tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch, partitions: int
 ) -> None:
@@ -133,7 +133,7 @@ def test_node_that_waits_sends_as_few_commands_for_many_partitions_as_for_few(
     tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One command renews all leases, and no partition is read for itself alone. A survey is shared by its readers."""
-    clock, partitions = ManualClock(), 1_024
+    clock, partitions = ManualClock(), 256
     sent: Counter[str] = Counter()
     pipeline, renew, sums = RedisClient._pipeline, scripts.renew_leases, scripts.sum_partitions
 
