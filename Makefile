@@ -42,10 +42,13 @@ STAMP := $(VENV)/.installed
 CRAWL_STAMP := $(VENV)/.installed-crawl
 SYSTEM_STAMP := $(VENV)/.installed-system
 # pip compiles one file after another; compileall has a process for each core. What is hardly ever imported is compiled
-# when it is: tests of packages, services of moto other than S3, pip, and mypy, which runs as machine code.
+# when it is: tests of packages, services of moto other than S3, pip, mypy, which runs as machine code, and what few tests
+# import a part of.
 INSTALL := -m pip install -qq --disable-pip-version-check --no-compile --editable
 COMPILE := -m compileall -qq -j 0
-SELDOM_IMPORTED := -x '/(tests|moto|mypy|mypyc|pip)/'
+SELDOM := tests moto mypy mypyc pip aiohttp babel dateparser docutils duckdb google grpc joblib narwhals pyasn1_modules
+SELDOM += pygments rich scipy selenium setuptools sklearn snowballstemmer sphinx trio
+SELDOM_IMPORTED := -x '/($(subst $(eval ) ,|,$(strip $(SELDOM))))/'
 CORPORA := build/corpora
 
 # Compiled once rather than by each process, whatever the environment says; git ignores it.
@@ -165,7 +168,7 @@ system-redis: $(STAMP) $(REWRITTEN)
 # The files outside of tests/system that have any.
 SYSTEM_TESTS = tests/system $(shell grep -rl 'mark\.system' tests/unit tests/integration tests/annexes --include='test_*.py')
 system-crawls: $(SYSTEM_STAMP) $(REWRITTEN)
-	@$(PY) -m pytest -q -m "system and not fault" -n 5 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS) $(or $(TESTS),$(SYSTEM_TESTS))
+	@$(PY) -m pytest -q -m "system and not fault" -n 4 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS) $(or $(TESTS),$(SYSTEM_TESTS))
 
 test-hostile: $(SYSTEM_STAMP)
 	@scripts/install_system

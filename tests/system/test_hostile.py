@@ -18,7 +18,7 @@ from tests.support.crawling.crawls import second_process_of, shares
 from tests.support.crawling.verdicts import pause
 from tests.support.hostile.accounts import Truth, accounts_of, summary, wrong
 from tests.support.hostile.shifted_clock import ShiftedClock
-from tests.support.hostile.web import HOSTS_DISTURBED, URLS_MIN, hostile_web, unhandled
+from tests.support.hostile.web import URLS_MIN, hostile_web, unhandled
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.support.running.processes import wait_until
 
@@ -82,7 +82,7 @@ def test_clock_may_jump(tmp_path: Path, whose: str) -> None:
     """The wall clock set by hours, forward and back, of the crawling node or of Redis too: all as ever."""
     moments = random.Random(1)
     with (
-        hostile_web(tmp_path, HOSTS_DISTURBED) as hostile,
+        hostile_web(tmp_path) as hostile,
         hostile.crawl(tmp_path / "crawl") as crawl,
         PrivateRedis() as server,
     ):
@@ -106,7 +106,7 @@ def test_clock_may_jump(tmp_path: Path, whose: str) -> None:
 @pytest.mark.fault
 def test_node_may_be_stopped_for_a_minute(tmp_path: Path) -> None:
     """SIGSTOP for 60 s, six leases long, and on: complete and polite; only what was in process is fetched again."""
-    with hostile_web(tmp_path, HOSTS_DISTURBED) as hostile, hostile.crawl(tmp_path / "crawl") as crawl:
+    with hostile_web(tmp_path) as hostile, hostile.crawl(tmp_path / "crawl") as crawl:
         crawl.settings["BIGCRAWL_LEASE_SECONDS"] = LEASE_S
         process = crawl.start()
         wait_until(lambda: _is_under_way(hostile), "the crawl is under way", 120)
@@ -123,7 +123,7 @@ def test_node_may_be_stopped_for_a_minute(tmp_path: Path) -> None:
 def test_stopped_node_does_no_harm_to_one_that_goes_on(tmp_path: Path) -> None:
     """A second node takes over what the first had while that sleeps; both go on together when it wakes."""
     with (
-        hostile_web(tmp_path, HOSTS_DISTURBED) as hostile,
+        hostile_web(tmp_path) as hostile,
         hostile.crawl(tmp_path / "crawl") as first,
         second_process_of(first) as second,
     ):

@@ -39,8 +39,8 @@ def test_two_nodes_hear_another_speed_and_stop_a_site(tmp_path: Path) -> None:
     That two nodes keep to one speed is held by tests/contract/test_scripts_speed.py and make bench-speed.
     """
     # So slowly that pages are left when all has been said, however long that takes.
-    settings = {"BIGCRAWL_HOST_DELAY": 0, "BIGCRAWL_PARTITIONS": 16, "BIGCRAWL_SPEED": "5/s"}
-    with no_strays_below(tmp_path), SimulatedWeb(tmp_path / "web", hosts=16, pages=60) as web:
+    settings = {"BIGCRAWL_HOST_DELAY": 0, "BIGCRAWL_PARTITIONS": 16, "BIGCRAWL_SPEED": "2/s"}
+    with no_strays_below(tmp_path), SimulatedWeb(tmp_path / "web", hosts=8, pages=50) as web:
         with Crawl(tmp_path / "crawl", web.seeds, settings) as first, second_process_of(first) as second:
             first.start()
             wait_until(lambda: fetched(web) > 10, "the crawl is under way")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.long("a crawl through the death of a master; tests/unit/redisdb has one for each call")
 
-DELAY_MS = 100
+DELAY_MS = 200
 SETTINGS = {
     "BIGCRAWL_HOST_DELAY": DELAY_MS / 1000,
     "BIGCRAWL_PARTITIONS": 24,
@@ -30,14 +30,14 @@ def test_crawl_of_two_nodes_goes_on_when_a_master_dies_and_its_replica_takes_ove
     with (
         no_strays_below(tmp_path),
         PrivateCluster(replicas=True) as cluster,
-        SimulatedWeb(tmp_path / "web", hosts=30, pages=30) as web,
+        SimulatedWeb(tmp_path / "web", hosts=30, pages=15) as web,
     ):
         settings = {**SETTINGS, "BIGCRAWL_REDIS_URL": cluster.url}
         with Crawl(tmp_path / "crawl", web.seeds, settings) as first, second_process_of(first) as second:
             first.start()
             second.start()
             lost_ms = []
-            for index, fetched in ((0, 100), (2, 300)):
+            for index, fetched in ((0, 100), (2, 220)):
                 wait_until(lambda fetched=fetched: len(web.exchanges()) >= fetched, "pages are fetched", timeout_s=120)  # type: ignore[misc]
                 lost_ms.append(cluster.fail_over(index))
             assert (first.wait(300), second.wait(300)) == (0, 0)
