@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from tests.support.crawling.crawls import Crawl
 from tests.system.corpora import ROBOTS_AGENT
@@ -20,8 +21,9 @@ def agent_of(name: str) -> str:
     return f"{ROBOTS_AGENT}/{name} (+test)"
 
 
-def crawl_of(served: NginxSites, directory: Path, name: str, **settings: object) -> Crawl:
-    """A crawl of all sites."""
+def crawl_of(served: NginxSites, directory: Path, name: str, *, sites: int | None = None, **settings: object) -> Crawl:
+    """A crawl of the first `sites`, or all."""
     settings = {"BIGCRAWL_HOST_DELAY": DELAY_MS / 1000, "USER_AGENT": agent_of(name), **settings}
-    addresses = " ".join(site.address for site in served.sites)
-    return Crawl(directory, served.seeds, settings, arguments={"allowed_domains": addresses})
+    addresses = [site.address for site in served.sites[:sites]]
+    seeds = [url for url in served.seeds if urlsplit(url).hostname in addresses]
+    return Crawl(directory, seeds, settings, arguments={"allowed_domains": " ".join(addresses)})

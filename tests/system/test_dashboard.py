@@ -53,12 +53,12 @@ def shows(browser: Any, element: str, word: str) -> bool:
     return word in text(browser, element)
 
 
-def drawn(browser: Any) -> list[int]:
-    """How many pixels of each plot's canvas are painted."""
-    script = """return [...document.querySelectorAll("#plots canvas")].map((canvas) => canvas.getContext("2d")
-        .getImageData(0, 0, canvas.width, canvas.height).data.filter((value, at) => at % 4 == 3 && value > 0).length)"""
-    found: list[int] = browser.execute_script(script)
-    return found
+def are_drawn(browser: Any) -> bool:
+    """Whether each plot's canvas has painted pixels."""
+    script = """return [...document.querySelectorAll("#plots canvas")].map((canvas) => new Uint32Array(canvas
+        .getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer).filter(Boolean).length)"""
+    painted: list[int] = browser.execute_script(script)
+    return len(painted) == PLOTS and min(painted) > 1_000
 
 
 def submit(browser: Any, form: str, verb: str) -> None:
@@ -79,7 +79,7 @@ def test_page_shows_a_live_crawl_and_its_controls_work(browser: Any, tmp_path: P
             browser.get(f"http://127.0.0.1:{port}/")
 
             wait_until(lambda: "crawling" in text(browser, "state"), "the state is shown")
-            wait_until(lambda: len(drawn(browser)) == PLOTS and min(drawn(browser)) > 1_000, "all plots are drawn")
+            wait_until(partial(are_drawn, browser), "all plots are drawn")
             host = web.seeds[0].split("//")[1].partition(":")[0]
             for table, word in {
                 "hosts": host,

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
-# Two of each kind of robots.txt (35) and of outage (29), eight of each exhibit.
-HOSTS, PAGES = 70, 6
+# Each kind of robots.txt (35) and of outage (29), four of each exhibit.
+HOSTS, PAGES = 36, 6
 DELAY_MS, RETRIES, TIMEOUT_S = 50, 2, 4
 # Retries that the server sees at most where each try goes over a kept connection and is sent again.
 SENT_AGAIN_MAX = 2 * (RETRIES + FREE_TRIES_MAX) + 1
