@@ -84,7 +84,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NginxSites]:
 def begun(served: NginxSites, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
     """The crawl of all of them to its end: it waits for its delays while the closure is read and others crawl."""
     work = tmp_path_factory.mktemp("whole")
-    with no_strays_below(work), crawl_of(served, work / "crawl", "whole") as crawl:
+    with no_strays_below(work), crawl_of(served, work / "crawl", "whole", BIGCRAWL_PARTITIONS=None) as crawl:
         crawl.start()
         yield crawl
 

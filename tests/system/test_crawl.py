@@ -95,7 +95,7 @@ def test_killed_crawl_of_real_pages_loses_nothing(
     moments = random.Random(5)
     in_process: Counter[str] = Counter()
     # On a busy machine each start may reach its first page only, and that is not what kills it.
-    settings = {"BIGCRAWL_DEATHS_MAX": KILLS}
+    settings = {"BIGCRAWL_DEATHS_MAX": KILLS, "BIGCRAWL_PARTITIONS": 16}
     with (
         no_strays_below(tmp_path),
         crawl_of(served, tmp_path / "crawl", "killed", sites=KILLED_SITES, **settings) as crawl,

@@ -22,7 +22,9 @@ def test_room_for_one_is_enough(tmp_path: Path, setting: str) -> None:
     """All pages of two hosts, in 256 partitions."""
     with no_strays_below(tmp_path), serving("127.0.64.1", well) as one, serving("127.0.64.2", well) as other:
         crawl = Crawl(
-            tmp_path / "crawl", one.urls(*paths()) + other.urls(*paths()), {"BIGCRAWL_HOST_DELAY": 0.05, setting: 1}
+            tmp_path / "crawl",
+            one.urls(*paths()) + other.urls(*paths()),
+            {"BIGCRAWL_HOST_DELAY": 0.05, "BIGCRAWL_PARTITIONS": 256, setting: 1},
         )
         with crawl:
             assert crawl.run(300) == 0

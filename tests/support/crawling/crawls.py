@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from bigcrawl.commands.result import Result
     from bigcrawl.config import Config
 
+PARTITIONS = 8
+"""Of a crawl whose test does not say how many. Each of the 256 by default costs at every start and step."""
+
 
 class SimulatedWeb:
     """`python -m bigcrawl_simweb serve` below a directory; the same web again after a restart."""
@@ -135,6 +138,7 @@ class Crawl:
             "BIGCRAWL_WARC_DIR": self.directory / "warc",
             "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": 1,
             "BIGCRAWL_SERVER_DELAY": 0,
+            "BIGCRAWL_PARTITIONS": PARTITIONS,
             "BIGCRAWL_PROGRESS_SECONDS": 1,
             "STATS_DUMP": 1,
             **self.settings,
@@ -204,7 +208,7 @@ class Crawl:
         """What Redis holds as taken and not acknowledged: the URLs."""
         urls: list[str] = []
         with self.redis() as client:
-            for partition in range(int(self.settings.get("BIGCRAWL_PARTITIONS", 256))):
+            for partition in range(int(self.settings.get("BIGCRAWL_PARTITIONS", PARTITIONS))):
                 urls += map(_url_of, client.hvals(f"bigcrawl:{{{self.name}:p{partition}}}:taken"))
         return [url for url in urls if url]
 

@@ -65,7 +65,7 @@ SETTINGS: dict[str, Any] = {
     "LOG_LEVEL": "DEBUG",
     "BIGCRAWL_HOST_DELAY": DELAY_MS / 1000,
     "BIGCRAWL_SERVER_DELAY": SERVER_DELAY_MS / 1000,
-    "BIGCRAWL_PARTITIONS": 64,
+    "BIGCRAWL_PARTITIONS": 16,
     "BIGCRAWL_STEP_SECONDS": 0.5,
     **({"BIGCRAWL_PLD_DELAY": PLD_DELAY_MS / 1000} if PLD_DELAY_MS else {}),
     # More than `slow`, `late` and the slow robots.txt take, less than `dripping`.
