@@ -39,7 +39,10 @@ ADDED: Mapping[str, Any] = {
     "BIGCRAWL_SERVER_DELAY": 0,
     "BIGCRAWL_HOST_CONNECTIONS": 16,
     "BIGCRAWL_PARTITIONS": 4,
-    "BIGCRAWL_BACKOFF": 0,  # all rows are of a few hosts, and many of them fail
+    # All rows are of a few hosts, and many of them fail: how many in a row goes by when each of them comes.
+    "BIGCRAWL_BACKOFF": 0,
+    "BIGCRAWL_HOST_FAILURES_MAX": 0,
+    "BIGCRAWL_LAST_FAILURES_MAX": 0,
     "BIGCRAWL_TRUNCATE": False,  # docs/settings.md: here an answer is cut where Scrapy fails the request
     # Stock Scrapy asks for no robots.txt by itself: the origin must see the same of both.
     "BIGCRAWL_ROBOTS": "ignore-i-own-these-hosts",

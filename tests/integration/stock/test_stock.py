@@ -39,6 +39,8 @@ ADDED: dict[str, Any] = {
     "BIGCRAWL_SERVER_DELAY": 0,
     "BIGCRAWL_PARTITIONS": 4,
     "BIGCRAWL_BACKOFF": 0,
+    "BIGCRAWL_HOST_FAILURES_MAX": 0,
+    "BIGCRAWL_LAST_FAILURES_MAX": 0,
 }
 COUNTED = (
     *("downloader/", "retry/", "httperror/", "item_", "response_", "spider_exceptions/", "request_depth_max"),

@@ -76,6 +76,7 @@ SETTINGS: dict[str, Any] = {
     "BIGCRAWL_BACKOFF": 1,
     "BIGCRAWL_BACKOFF_MAX": 4,
     "BIGCRAWL_HOST_FAILURES_MAX": 6,
+    "BIGCRAWL_LAST_FAILURES_MAX": 0,  # no fewer at the end, where a server without CPU is given up for dead
     # Above the 1.5 MB of `large`, below what the bombs and the endless bodies come to.
     "DOWNLOAD_MAXSIZE": 4_000_000,
 }
