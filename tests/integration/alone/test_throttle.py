@@ -106,10 +106,9 @@ def test_host_that_refuses_connections_is_asked_less_and_less(tmp_path: Path) ->
         project.start(*dead, *well)
         project.wait()
         ended = time.monotonic()
-    assert ended - began > 10
-    # Between the two tries of the dead host lie ten seconds.
+    assert ended - began > 10, "between the two tries of the dead host"
     assert len(site.visits) == 3
-    assert max(visit.end for visit in site.visits) < ended - 5
+    assert list(project.items)[-1] in dead, "the others are fetched meanwhile"
     assert [project.items[url] for url in dead] == ["DownloadConnectionRefusedError"] * 2
     assert project.stat("bigcrawl/alone/back_off") == 2
 
