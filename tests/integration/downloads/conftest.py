@@ -36,7 +36,7 @@ SURROUNDED_SETTINGS: Mapping[str, Any] = {
     "DOWNLOAD_BIND_ADDRESS": "127.0.1.7",
     "DOWNLOAD_FAIL_ON_DATALOSS": False,
     "DOWNLOAD_MAXSIZE": 50_000,
-    "DOWNLOAD_TIMEOUT": 6.0,  # which only the row that is too slow may reach, on a busy machine too
+    "DOWNLOAD_TIMEOUT": 15.0,  # which only the row that is too slow may reach, on a busy machine too
     "DOWNLOAD_VERIFY_CERTIFICATES": True,
     "DOWNLOAD_WARNSIZE": 1_000,
     "FILES_STORE": "files",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import threading
 from collections import Counter
 from dataclasses import replace
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 # Spaces that no crawl comes to the end of.
 ENDLESS = frozenset({Feature.TRAPS, Feature.FARMS})
 _SEED = 7
+# What Scrapy says of a fetch that took too long and is tried again.
+_TIMED_OUT = re.compile(r" DEBUG: Retrying <GET (\S+)> \(failed \d+ times\): .*[Tt]ime")
 _HOUR_MS = 3_600_000
 _DNS_PORT = 53
 
@@ -83,6 +86,15 @@ def answered_within(exchanges: Iterable[Exchange], timeout_s: int) -> list[Excha
 
 def _given_up(each: Exchange, timeout_ms: int) -> Exchange:
     return replace(each, fault=each.fault if each.is_faulty else "silent", end_ms=each.start_ms + timeout_ms)
+
+
+def timed_out(directory: Path) -> Counter[str]:
+    """How often the crawl's processes gave up a fetch for its time, by URL; the logs below say so at LOG_LEVEL DEBUG.
+
+    One without CPU may do so although the server has answered, and then asks again.
+    """
+    logs = directory.rglob("log*.txt")
+    return Counter(url for log in logs for url in _TIMED_OUT.findall(log.read_text(errors="replace")))
 
 
 def slug_at(served: SimulatedWeb, url: str, kind: Kind = Kind.EXHIBIT) -> str:

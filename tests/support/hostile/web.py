@@ -21,7 +21,15 @@ from bigcrawl.url.canonical import host_of
 from bigcrawl_simweb.basics.features import ALL, Feature, Naming
 from bigcrawl_simweb.check.checker import Rules, check
 from bigcrawl_simweb.check.findings import Gap
-from tests.support.crawling.everything import NamedCrawl, answered_within, expected_of, faults_at, names_resolved, serve
+from tests.support.crawling.everything import (
+    NamedCrawl,
+    answered_within,
+    expected_of,
+    faults_at,
+    names_resolved,
+    serve,
+    timed_out,
+)
 from tests.support.running.processes import no_strays_below
 
 if TYPE_CHECKING:
@@ -58,11 +66,8 @@ FETCH_DEADLINE_S = 8
 # Where there is a delay of pay-level domains.
 PLD_DELAY_MS = 40 if "BIGCRAWL_PLD_DELAY" in BY_NAME else 0
 
-# What Scrapy says, at DEBUG, of a fetch that took too long and is tried again.
-_TIMED_OUT = re.compile(r" DEBUG: Retrying <GET (\S+)> \(failed \d+ times\): .*[Tt]ime")
-
 SETTINGS: dict[str, Any] = {
-    "LOG_LEVEL": "DEBUG",
+    "LOG_LEVEL": "DEBUG",  # for `timed_out`
     "BIGCRAWL_HOST_DELAY": DELAY_MS / 1000,
     "BIGCRAWL_SERVER_DELAY": SERVER_DELAY_MS / 1000,
     "BIGCRAWL_PARTITIONS": 16,
@@ -123,19 +128,11 @@ class HostileWeb:
             # What another host's robots.txt redirects to is no page.
             robots_not_first=tuple(fetch for fetch in report.robots_not_first if "/robots/kind-" not in fetch.url),
         )
-        allowed = (may_repeat or Counter()) + self._timed_out()
+        allowed = (may_repeat or Counter()) + timed_out(self.served.directory.parent)
         odd = [x for x in report.refetched if not self._is_retriable(x.url) and x.times - 1 > allowed[x.url]]
         over = [x for x in report.over_retried if x.retries - x.allowed > allowed[x.url]]
         over = [x for x in over if not self._is_sent_again(x)]
         return replace(report, refetched=tuple(odd), over_retried=tuple(over))
-
-    def _timed_out(self) -> Counter[str]:
-        """How often the crawl's processes gave up a fetch for its time, by URL.
-
-        One without CPU may do so although the server has answered, and then asks again.
-        """
-        logs = self.served.directory.parent.rglob("log*.txt")
-        return Counter(url for log in logs for url in _TIMED_OUT.findall(log.read_text(errors="replace")))
 
     def _rules(self) -> Rules:
         web, port = self.served.web, self.served.saved.port
