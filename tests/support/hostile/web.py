@@ -237,6 +237,5 @@ _ENTRY = re.compile(r"^(?=\d{4}-\d\d-\d\d \d\d:)", re.MULTILINE)
 
 
 def _is_failed_fetch(entry: str) -> bool:
-    return bool(_FAILED.search(entry)) and entry.rstrip().splitlines()[-1].startswith(
-        ("scrapy.exceptions.", "twisted.internet.error.")
-    )
+    last = entry.rstrip().splitlines()[-1].lstrip()
+    return bool(_FAILED.search(entry)) and last.startswith(("scrapy.exceptions.", "twisted.internet.error."))
