@@ -62,7 +62,7 @@ async def main(partitions: int, keys: int) -> None:
         objects = Objects(f"file://{place}/store")
         crawl: Any = SimpleNamespace(objects=objects, config=NAMED, client=None, clock=SystemClock())
         thread = FileThread(crawl.clock, 60_000, lambda: False)
-        store = NodeStore(crawl, thread, nobody)
+        store = NodeStore(crawl.objects, crawl, thread, nobody)
         disk = filled(Path(place) / "first" / "p0000", each)
         for number in range(partitions):
             points = StoredPoints(disk, store._series_of(number), 0)

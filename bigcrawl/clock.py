@@ -88,9 +88,6 @@ class Patience:
         self._left = PATIENCE_TICKS
         self._timeout = asyncio.timeout(None)
 
-    def __repr__(self) -> str:
-        return f"<Patience left={self._left * self._tick_s:g} s>"
-
     async def __aenter__(self) -> None:
         self._loop = asyncio.get_running_loop()
         await self._timeout.__aenter__()

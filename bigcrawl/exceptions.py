@@ -29,6 +29,10 @@ class MissingAnnexError(ConfigError):
         )
 
 
+class LostCrawlError(ConfigError):
+    """The Redis does not know a crawl that a directory or a store has."""
+
+
 class TransientStoreError(BigcrawlError):
     """Redis or the disk did not answer; the same call may succeed later."""
 

@@ -1,7 +1,7 @@
 """The optional features of a crawl, each a folder of `bigcrawl/features/`, in the order in which a step calls them.
 
 A folder has a module for each part of bigcrawl that the feature extends. The part imports these modules by their name,
-and knows no feature:
+and knows no feature. Those with a * are imported only if the feature is on, of which `settings.is_on`, if any, decides.
 
     settings      its settings, as fields of a class                `config`
     stats         rows of the tables of counts                      `stats`
@@ -9,9 +9,9 @@ and knows no feature:
     url           traits of discovered URLs                         `scheduler.records.url_traits`
     rows          rows that nodes and owners send to partitions     `scheduler.records.observed`
     fold          its tables, and its part of a partition's step    `scheduler.partition.fold.feature`
-    page          observes a node's pages                           `scheduler.handout.observers`
+    page *        observes a node's pages                           `scheduler.handout.observers`
     prioritizers  give URLs their priorities                        `scheduler.queues.prioritizers`
-    middlewares   downloader middlewares                            `installing`, `middlewares.revisits`
+    middlewares * downloader middlewares                            `installing`, `middlewares.revisits`
     metrics       a node's metrics                                  `metrics.table`
     view          its part of status, explain and budget            `views.feature`
     counted       reads the counts of all nodes about pages         `views.counted`
@@ -42,5 +42,20 @@ FEATURES: Final = (
 
 @cache
 def modules_of(part: str) -> tuple[ModuleType, ...]:
-    names = (f"bigcrawl.features.{feature}.{part}" for feature in FEATURES)
-    return tuple(import_module(name) for name in names if find_spec(name) is not None)
+    return tuple(module for feature in FEATURES if (module := _module(feature, part)) is not None)
+
+
+def modules_on(part: str, config: object) -> tuple[ModuleType, ...]:
+    """Return the modules of the features that are on."""
+    modules = (_module(feature, part) for feature in FEATURES if _is_on(feature, config))
+    return tuple(module for module in modules if module is not None)
+
+
+def _is_on(feature: str, config: object) -> bool:
+    is_on = getattr(_module(feature, "settings"), "is_on", None)
+    return is_on is None or is_on(config)
+
+
+def _module(feature: str, part: str) -> ModuleType | None:
+    name = f"bigcrawl.features.{feature}.{part}"
+    return import_module(name) if find_spec(name) is not None else None

@@ -18,25 +18,22 @@ from scrapy.utils.misc import load_object
 from tldextract import TLDExtract
 
 from bigcrawl import __version__
-from bigcrawl.config import BY_NAME, read_config
+from bigcrawl.config import BY_NAME, FilterConfig, read_config
 from bigcrawl.config.contact import user_agent_with
 from bigcrawl.downloads.downloader import Downloader
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.extensions.exit_status import ExitStatus
-from bigcrawl.extensions.feeds import FeedExporter
 from bigcrawl.extensions.log_formatter import LogFormatter
 from bigcrawl.extensions.log_lines import LogLines
 from bigcrawl.extensions.progress import Progress
 from bigcrawl.extensions.stop import WholeStop
-from bigcrawl.feature_list import modules_of
+from bigcrawl.feature_list import modules_on
 from bigcrawl.middlewares.compression import CompressionMiddleware
 from bigcrawl.middlewares.link_checks import check_elements, check_scope
 from bigcrawl.middlewares.links import LinksMiddleware
 from bigcrawl.middlewares.other_requests import OtherRequests
-from bigcrawl.middlewares.page_filter import PageFilter
 from bigcrawl.middlewares.redirects import MetaRefreshMiddleware, RedirectMiddleware
 from bigcrawl.pipelines.warc import WarcPipeline, usable_directory
-from bigcrawl.politeness.speed_plan import parse_speed
 from bigcrawl.project_settings import (
     DOWNLOAD_MAXSIZE,
     adopt_attributes,
@@ -53,11 +50,10 @@ from bigcrawl.scheduler.adapter.values.taught_types import taught_types
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS
 from bigcrawl.scheduler.budgets.policies import make_policy
 from bigcrawl.scheduler.gates.spaces import group_function
+from bigcrawl.scheduler.gates.speed import plan_of
 from bigcrawl.scheduler.rules.blacklist import parse_entries
 from bigcrawl.scheduler.rules.budget_rules import parse_rules
 from bigcrawl.scheduler.rules.delay_rules import parse_delays
-from bigcrawl.scheduler.rules.link_rules import LinkRules
-from bigcrawl.scheduler.rules.page_rules import PageRules
 from bigcrawl.scheduler.scheduler import Scheduler
 
 if TYPE_CHECKING:
@@ -78,13 +74,18 @@ END_REPORT = "bigcrawl.extensions.end_report.EndReport"
 STORED = "bigcrawl.stored.installing.install"
 """Loaded only if pages come from files."""
 
-_OURS: dict[str, dict[type, type]] = {
+FEEDS = "bigcrawl.extensions.feeds.FeedExporter"
+"""Loaded only if there are feeds."""
+PAGE_FILTER = "bigcrawl.middlewares.page_filter.PageFilter"
+"""Loaded only if a filter drops pages."""
+
+_OURS: dict[str, dict[type, type | str]] = {
     "DOWNLOADER_MIDDLEWARES": {
         HttpCompressionMiddleware: CompressionMiddleware,
         ScrapyMetaRefresh: MetaRefreshMiddleware,
         ScrapyRedirect: RedirectMiddleware,
     },
-    "EXTENSIONS": {ScrapyFeedExporter: FeedExporter},
+    "EXTENSIONS": {ScrapyFeedExporter: FEEDS},
 }
 
 
@@ -120,8 +121,8 @@ def install(settings: BaseSettings, crawler: Crawler) -> None:
     _identify(settings, config.politeness)
     settings.set("CONCURRENT_ITEMS", 1, "addon")
     settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", LinksMiddleware, 10)
-    if PageRules(config.filters):
-        settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", PageFilter, 20)
+    if _drops_pages(config.filters):
+        settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", load_object(PAGE_FILTER), 20)
     if not config.source.pattern:
         _speak_of_robots(settings, obeys=config.politeness.obey_robots)
     settings.set("ROBOTSTXT_OBEY", False, max(settings.getpriority("ROBOTSTXT_OBEY") or 0, 15))
@@ -151,17 +152,27 @@ def _refuse(settings: BaseSettings, crawler: Crawler, error: ConfigError) -> Non
 
 def _check(config: Config, delay_rules: Mapping[str, Mapping[str, object]]) -> None:
     make_policy(config.budget, EMPTY_COUNTS)
-    LinkRules(config.filters)
-    PageRules(config.filters)
+    _drops_pages(config.filters)
     parse_rules(config.budget.rules)
     parse_entries(config.pace.blacklist)
     parse_delays(delay_rules)
     group_function(config.pace.group)
     taught_types(config.frontier.stored_types)
-    parse_speed(config.pace.speed, config.pace.time_zone)
+    plan_of(config.pace.speed, config.pace.time_zone)
     if config.crawl.warc_dir is not None and not config.source.pattern:
         usable_directory(config.crawl.warc_dir)
     _check_metrics_package(config.metrics)
+
+
+def _drops_pages(filters: FilterConfig) -> bool:
+    """Return whether a filter drops pages. Raise ConfigError if one is invalid, also of those that drop links."""
+    if filters == FilterConfig():
+        return False
+    from bigcrawl.scheduler.rules.link_rules import LinkRules
+    from bigcrawl.scheduler.rules.page_rules import PageRules
+
+    LinkRules(filters)
+    return bool(PageRules(filters))
 
 
 def _check_metrics_package(metrics: MetricsConfig) -> None:
@@ -180,7 +191,7 @@ def _install_frontier(settings: BaseSettings, crawler: Crawler, config: Config) 
     if importlib.util.find_spec("pycurl") and hasattr(select, "epoll"):
         for scheme in ("http", "https"):
             settings["DOWNLOAD_HANDLERS"].setdefault(scheme, "bigcrawl.downloads.http.HttpDownloadHandler")
-    for module in modules_of("middlewares"):
+    for module in modules_on("middlewares", config):
         for middleware, order in module.middlewares_of(config).items():
             settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", middleware, order)
     if config.politeness.obey_robots:
@@ -204,10 +215,16 @@ def _add_extensions(settings: BaseSettings, config: Config) -> None:
 def _replace_components(settings: BaseSettings) -> None:
     """Replace Scrapy's components by ours, unless the project names Scrapy's itself."""
     for name, ours in _OURS.items():
+        if name == "EXTENSIONS" and not _has_feeds(settings):
+            continue
         chosen = {load_object(component) for component in settings.getdict(name)}
         for scrapys in ours.keys() - chosen:
             with suppress(KeyError):
-                settings.replace_in_component_priority_dict(f"{name}_BASE", scrapys, ours[scrapys])
+                settings.replace_in_component_priority_dict(f"{name}_BASE", scrapys, load_object(ours[scrapys]))
+
+
+def _has_feeds(settings: BaseSettings) -> bool:
+    return bool(settings.getdict("FEEDS") or settings.get("FEED_URI"))
 
 
 def _unload_throttles(settings: BaseSettings) -> None:
@@ -225,14 +242,17 @@ def _keep_cookies_offline() -> None:
 
 
 def _speak_of_feeds(settings: BaseSettings) -> None:
+    if not _has_feeds(settings):
+        return
+    ours = load_object(FEEDS)
     for component, order in settings.getdict("EXTENSIONS").items():
         own = load_object(component)
         is_exporter = isinstance(own, type) and issubclass(own, ScrapyFeedExporter)
-        if order is not None and is_exporter and not issubclass(own, FeedExporter):
+        if order is not None and is_exporter and not issubclass(own, ours):
             logger.warning(
                 "feeds are written by %(own)s: kill -9 loses items of pages that count as fetched; derive it from "
                 "%(ours)s, see docs/items.md",
-                {"own": own.__name__, "ours": f"{FeedExporter.__module__}.{FeedExporter.__name__}"},
+                {"own": own.__name__, "ours": FEEDS},
             )
 
 

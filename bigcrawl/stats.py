@@ -130,7 +130,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "answers",
         "Answers that met a limit and are not read, or only in part, and connections closed at one. The log has the "
         "first page of each reason, and `scrapy frontier explain` the reason of each page.",
-        "downloads/response_builder.py, downloads/connection_limits.py, downloads/downloader.py, downloads/http.py, "
+        "downloads/response_builder.py, downloads/connections.py, downloads/downloader.py, downloads/http.py, "
         "middlewares/compression.py, middlewares/links.py",
         (
             ("size", "larger than DOWNLOAD_MAXSIZE as transferred: truncated, or failed without BIGCRAWL_TRUNCATE"),

@@ -27,9 +27,6 @@ class StatsBuffer:
         crawler.signals.connect(self.flush, signals.spider_closed)
         crawler.signals.connect(self.flush, stats_wanted)
 
-    def __repr__(self) -> str:
-        return f"<StatsBuffer {self._counts}>"
-
     def inc_value(self, key: str, count: int = 1) -> None:
         self._counts[key] = self._counts.get(key, 0) + count
         now = monotonic()

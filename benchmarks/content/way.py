@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from benchmarks.content.pages import page
 from bigcrawl.features.copies.fold import Copies
+from bigcrawl.features.copies.near_page import NearContents
 from bigcrawl.features.copies.page import PageContents
 from bigcrawl.features.mirrors.fold import Mirrors
 from bigcrawl.features.mirrors.page import ContentSamples
@@ -93,7 +94,7 @@ def measure(
     """
     bodies = [page(seed) for seed in range(BODIES)]
     rows, held = _Rows(), HeldUrls()
-    observed: list[Observer] = [PageContents(PARTITIONS, has_sketches=has_sketches)]
+    observed: list[Observer] = [(NearContents if has_sketches else PageContents)(PARTITIONS)]
     features: list[Feature] = [Copies()]
     if has_mirrors:
         observed.append(ContentSamples(node_side(rows, {"BIGCRAWL_PARTITIONS": PARTITIONS})))

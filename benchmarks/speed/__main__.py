@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from benchmarks.crawl.report import aligned, say
-from bigcrawl.politeness.speed_plan import parse_speed
+from bigcrawl.politeness.speed_words import parse_speed
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl_simweb.basics.exchange import ROBOTS_TARGET
 from bigcrawl_simweb.serve.access_log import read_log

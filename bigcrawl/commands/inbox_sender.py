@@ -47,9 +47,6 @@ class InboxSender:
         self._sent: dict[int, str] = {}
         self._awaited: dict[int, str] = {}
 
-    def __repr__(self) -> str:
-        return f"<InboxSender {self._node} unread_bytes={self._unread_bytes}>"
-
     async def add(self, partition: int, url: QueuedUrl) -> None:
         batch = self._batches[partition]
         batch.urls.append(url)

@@ -121,6 +121,10 @@ class FilterConfig(Group):
     )
 
 
+_BY_LINKS = ("in-degree", "rank", "quality")
+"""Prioritizers that use in-degrees."""
+
+
 class FrontierConfig(Group):
     """Sizes and times of inbox, partitions and URLs in Redis; per crawl unless the name says otherwise."""
 
@@ -284,6 +288,11 @@ class FrontierConfig(Group):
 
     def derive(self, given: Mapping[str, Any]) -> Self:
         return self.replace(in_process_max=self.in_process_max or 3 * concurrency_of(given))
+
+    @property
+    def counts_links(self) -> bool:
+        """Whether the prioritizer may use in-degrees, so that links between PLDs must be counted."""
+        return self.prioritizer in _BY_LINKS or "." in self.prioritizer
 
 
 class BudgetConfig(Group):

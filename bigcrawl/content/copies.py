@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from bigcrawl.content.exact_copies import NO_PAGE, find_and_add
-from bigcrawl.content.shingles import mixed
+from bigcrawl.content.exact_copies import NO_PAGE, find_and_add, mixed
 from bigcrawl.drum.bucket import Kind
 
 if TYPE_CHECKING:

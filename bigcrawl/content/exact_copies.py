@@ -25,6 +25,10 @@ NO_PAGE: Final = 0
 
 _KEY_BYTES: Final = 8
 
+# Never change them: stored keys and sketches depend on them.
+MIXER: Final = np.uint64(0xD6E8FEB86659FD93)
+HALF_BITS: Final = np.uint64(32)
+
 
 def content_key(payload_sha1: bytes) -> int:
     return int.from_bytes(payload_sha1[:_KEY_BYTES], "little")
@@ -50,3 +54,13 @@ def _originals_of(
         originals[is_new] = pages[is_new]
         commit(table.put(contents[is_new], originals[is_new]))
     return originals
+
+
+def mixed(keys: KeyArray) -> KeyArray:
+    """Return keys of which each bit depends on many input bits."""
+    spread: KeyArray = keys ^ (keys >> HALF_BITS)
+    spread *= MIXER
+    spread ^= spread >> HALF_BITS
+    spread *= MIXER
+    spread ^= spread >> HALF_BITS
+    return spread

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from bigcrawl.content.shingles import mixed
-from bigcrawl.content.sketches import ALIKE_MIN, SKETCH_WORDS, places_alike
-from bigcrawl.drum.bucket import Kind
+from bigcrawl.content.exact_copies import mixed
+from bigcrawl.content.sketched import VALUE
+from bigcrawl.content.sketches import ALIKE_MIN, places_alike
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,12 +30,6 @@ if TYPE_CHECKING:
     Rows = npt.NDArray[Any]
 
 SLOTS: Final = 3
-
-_SKETCHED: Final = [("content", "<u8"), ("page", "<u8"), ("sketch", "<u8", (SKETCH_WORDS,))]
-VALUE: Final = np.dtype(_SKETCHED)
-ROW: Final = np.dtype([("band", "<u8"), *_SKETCHED])
-
-NEAR: Final = Kind("near", VALUE, fresh_max=1024)
 
 
 class NearCopies(NamedTuple):

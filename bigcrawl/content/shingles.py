@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from bigcrawl.content.exact_copies import HALF_BITS, MIXER
 from bigcrawl.content.text import GAP_BYTES
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from bigcrawl.content.text import Texts
 
-    KeyArray = npt.NDArray[np.uint64]
     HashArray = npt.NDArray[np.uint32]
 
 SHINGLE_BYTES: Final = 24
@@ -34,8 +34,6 @@ _REMAINDERS: Final = np.uint8(SAMPLED_PART - 1)
 _WINDOW: Final = np.dtype(f"V{SHINGLE_BYTES}")
 # Never change them: stored sketches depend on them.
 _MULTIPLIERS: Final = np.array((0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9), dtype=np.uint64)
-_MIXER: Final = np.uint64(0xD6E8FEB86659FD93)
-_HALF_BITS: Final = np.uint64(32)
 
 assert GAP_BYTES > SHINGLE_BYTES, "the last shingle of a text has nothing of the next one"
 
@@ -63,24 +61,14 @@ def shingles_of(texts: Texts) -> Shingles:
     starts = np.flatnonzero((passed == 0) & (here != 0))
     windows = np.ndarray((size,), _WINDOW, words, 1, (1,))[starts]
     sums = windows.view("<u8").reshape(-1, len(_MULTIPLIERS)) @ _MULTIPLIERS
-    sums ^= sums >> _HALF_BITS
-    sums *= _MIXER
+    sums ^= sums >> HALF_BITS
+    sums *= MIXER
     ends = starts.searchsorted(texts.ends)
     counted = np.diff(ends, prepend=0) * np.array(parts, dtype=np.intp)
-    return Shingles((sums >> _HALF_BITS).astype(np.uint32), ends, counted)
+    return Shingles((sums >> HALF_BITS).astype(np.uint32), ends, counted)
 
 
 def similarity(some: HashArray, others: HashArray) -> float:
     common = len(np.intersect1d(some, others))
     both = len(np.union1d(some, others))
     return common / both if both else 0.0
-
-
-def mixed(keys: KeyArray) -> KeyArray:
-    """Return keys of which each bit depends on many input bits."""
-    spread: KeyArray = keys ^ (keys >> _HALF_BITS)
-    spread *= _MIXER
-    spread ^= spread >> _HALF_BITS
-    spread *= _MIXER
-    spread ^= spread >> _HALF_BITS
-    return spread

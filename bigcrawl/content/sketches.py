@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from bigcrawl.content.shingles import mixed, shingles_of
+from bigcrawl.content.exact_copies import mixed
+from bigcrawl.content.shingles import shingles_of
+from bigcrawl.content.sketched import SKETCH_WORDS
 from bigcrawl.content.text import texts_of
 
 if TYPE_CHECKING:
@@ -26,14 +28,14 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from bigcrawl.content.shingles import HashArray, KeyArray, Shingles
+    from bigcrawl.content.shingles import HashArray, Shingles
+    from bigcrawl.drum.format import KeyArray
 
     Packed = npt.NDArray[np.uint64]
 
 PLACES: Final = 256
 BANDS: Final = 4
 BAND_SIZE: Final = 4
-SKETCH_WORDS: Final = 8
 
 WORDS_MIN: Final = 192
 """A page with fewer words gets no sketch, because one word would change much."""

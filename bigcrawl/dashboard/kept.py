@@ -31,9 +31,6 @@ class KeptCrawl:
         self._crawl: OpenedCrawl | None = None
         self._until_s = 0.0  # monotonic
 
-    def __repr__(self) -> str:
-        return f"<KeptCrawl {self._crawl!r}>"
-
     def ask(self, question: Callable[[OpenedCrawl], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
         """Return the answer to a question about the crawl. After an error, the next question reopens it."""
         if self._runner is None:

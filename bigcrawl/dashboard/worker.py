@@ -51,9 +51,6 @@ class Worker:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ended: asyncio.Future[None] | None = None
 
-    def __repr__(self) -> str:
-        return f"<Worker {self._name} waiting={self._waiting} kept={len(self._kept)}>"
-
     def start(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._ended = self._loop.create_future()

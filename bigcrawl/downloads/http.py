@@ -32,11 +32,9 @@ from scrapy.utils.misc import build_from_crawler
 from twisted.internet.ssl import Certificate
 
 from bigcrawl.config import read_config
-from bigcrawl.downloads import odd_servers
-from bigcrawl.downloads.connection_limits import ConnectionLimits
-from bigcrawl.downloads.kept_connections import KeptConnections
-from bigcrawl.downloads.odd_servers import Proxy
+from bigcrawl.downloads.connections import ConnectionLimits, KeptConnections
 from bigcrawl.downloads.packing import is_whole
+from bigcrawl.downloads.proxies import Proxy, refuses_tunnel
 from bigcrawl.downloads.resolution import address_of
 from bigcrawl.downloads.response_builder import Bounds, ResponseBuilder
 from bigcrawl.downloads.signalling import Signalling
@@ -200,7 +198,7 @@ class HttpDownloadHandler:
                 _remember(self._odd, name)
                 raise
             except (DownloadFailedError, ResponseDataLossError, TunnelError) as error:
-                if odd_servers.refuses_tunnel(str(error)):
+                if refuses_tunnel(str(error)):
                     if self._can_return(request):
                         raise DownloadFailedError(str(error)) from error
                     raise
@@ -263,6 +261,8 @@ class HttpDownloadHandler:
     async def _ask_odd(
         self, builder: ResponseBuilder, address: str, lines: list[bytes], proxy: Proxy | None = None
     ) -> Response:
+        from bigcrawl.downloads import odd_servers  # most crawls meet no such server
+
         request, url = builder.request, urlparse_cached(builder.request)
         target = _target(request.url.partition("#")[0])
         certificate, loss = None, ""

@@ -7,57 +7,27 @@ answer to CONNECT is read as leniently as any other answer.
 from __future__ import annotations
 
 import asyncio
-import re
 import ssl
 from contextlib import asynccontextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Final
 
 from OpenSSL.crypto import FILETYPE_ASN1
 from scrapy.exceptions import DownloadConnectionRefusedError, DownloadFailedError
 from twisted.internet.ssl import Certificate
 
 from bigcrawl.downloads.odd_answers import OddAnswer, find_status
+from bigcrawl.downloads.proxies import PORTS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
-    from typing import Self
     from urllib.parse import ParseResult
 
-    from scrapy import Request
-
+    from bigcrawl.downloads.proxies import Proxy
     from bigcrawl.downloads.response_builder import ResponseBuilder
 
-_PORTS: Final = {"http": 80, "https": 443}
 _READ_BYTES: Final = 64 << 10
 _HEAD_BYTES_MAX: Final = 64 << 10
-_names_refusal = re.compile(r"\[\{'status': [3-9]\d\d,").search
-
-
-class Proxy(NamedTuple):
-    host: str
-    port: int
-    lines: tuple[bytes, ...]
-
-    @classmethod
-    def of(cls, request: Request) -> Self | None:
-        written = request.meta.get("proxy")
-        if not isinstance(written, str) or not written:
-            return None
-        try:
-            split = urlsplit(written if "://" in written else f"http://{written}")
-            host, port = split.hostname, split.port
-        except ValueError:
-            return None
-        credentials = request.headers.getlist(b"Proxy-Authorization")
-        lines = tuple(b"Proxy-Authorization: " + value for value in credentials)
-        return cls(host, port or _PORTS["http"], lines) if split.scheme == "http" and host else None
-
-
-def refuses_tunnel(message: str) -> bool:
-    """Return whether the message of Scrapy's tunnel error names a status with which the proxy refused the tunnel."""
-    return _names_refusal(message) is not None
 
 
 async def ask(
@@ -111,14 +81,14 @@ def _sent(lines: Sequence[bytes]) -> list[bytes]:
 
 
 def _host(url: ParseResult) -> bytes:
-    return url.netloc.removesuffix(f":{_PORTS[url.scheme]}").encode()
+    return url.netloc.removesuffix(f":{PORTS[url.scheme]}").encode()
 
 
 @asynccontextmanager
 async def _connected(
     url: ParseResult, address: str, proxy: Proxy | None
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    port = url.port or _PORTS[url.scheme]
+    port = url.port or PORTS[url.scheme]
     tls: dict[str, Any] = {}
     if url.scheme == "https":
         tls = {"ssl": _unverified(), "server_hostname": (url.hostname or "").rstrip(".")}

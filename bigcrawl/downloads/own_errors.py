@@ -27,9 +27,6 @@ class OwnErrors:
         self._counts: Counter[str] = Counter()
         crawler.signals.connect(self.spider_closed, signals.spider_closed)
 
-    def __repr__(self) -> str:
-        return f"<OwnErrors {dict(self._counts)}>"
-
     def note(self, error: BaseException, request: Request) -> None:
         if not is_own(error) or isinstance(error, StopDownload):
             return  # a host's error, or a stop by the project's signal

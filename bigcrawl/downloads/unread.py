@@ -27,9 +27,6 @@ class Unread:
         self._counts: dict[str, int] = {}
         crawler.signals.connect(self._sum_up, signals.spider_closed)
 
-    def __repr__(self) -> str:
-        return f"<Unread {self._counts}>"
-
     def record_unread(self, request: Request | None, reason: str) -> None:
         """Record that an answer is not read, or only in part, for a `reason` in the stat `bigcrawl/limits`."""
         self._stats_buffer.inc_value(f"bigcrawl/limits/{reason}")

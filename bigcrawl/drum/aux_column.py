@@ -44,9 +44,6 @@ class Aux:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def __repr__(self) -> str:
-        return f"<Aux {len(self)} bytes={len(self.blob)}>"
-
     def __getitem__(self, place: int) -> bytes:
         ends = self._ends_list()
         return self.blob[ends[place] - int(self.lengths[place]) : ends[place]]

@@ -99,9 +99,6 @@ class Drum:
     def __len__(self) -> int:
         return sum(len(bucket) for bucket in self._buckets)
 
-    def __repr__(self) -> str:
-        return f"<Drum {self._repository.directory.name} keys={len(self)} waiting={self.waiting}>"
-
     def __enter__(self) -> Self:
         return self
 

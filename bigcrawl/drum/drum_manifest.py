@@ -68,9 +68,6 @@ class DrumLog:
         self._has_rest = True
         self._is_named = True
 
-    def __repr__(self) -> str:
-        return f"<DrumLog {self._path} bytes={self._size}>"
-
     def begin(self, state: DrumState) -> None:
         """Commit a complete state, which `sync_name` makes durable."""
         data = encode_header(_MAGIC, _VERSION) + _encode(_whole(state))

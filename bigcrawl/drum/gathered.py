@@ -62,9 +62,6 @@ class Gathered:
         self.asks = False
         self._forget()
 
-    def __repr__(self) -> str:
-        return f"<Gathered {int(self.counts.sum())} in_memory={self._count}>"
-
     @property
     def file_bytes(self) -> int:
         return int(self._in_files.sum()) * self._type.itemsize

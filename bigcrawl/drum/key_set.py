@@ -65,9 +65,6 @@ class KeySet:
     def __len__(self) -> int:
         return len(self._bucket) + len(self._new)
 
-    def __repr__(self) -> str:
-        return f"<KeySet {self._repository.directory.name} keys={len(self)} new={len(self._new)}>"
-
     @property
     def is_due(self) -> bool:
         return len(self._unwritten) >= LOG_KEYS or len(self._new) >= self._run_keys

@@ -80,9 +80,6 @@ class AnswerSheet:
         self._size = self._crc = 0
         files.write_new(path, ())
 
-    def __repr__(self) -> str:
-        return f"<AnswerSheet {self._path} bytes={self._size}>"
-
     def add(self, found: KeyMask, values: ValueArray | None) -> None:
         rows = np.empty(len(found), dtype=self._type)
         rows["found"] = found

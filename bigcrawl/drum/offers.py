@@ -100,9 +100,6 @@ class OfferLog:
         self._block_bytes = min(max(1, block_bytes), COLUMN_BYTES_MAX // 4)
         self.begin(offered)
 
-    def __repr__(self) -> str:
-        return f"<OfferLog {self.written}>"
-
     def begin(self, offered: Offered) -> None:
         self.written = offered
         self._pending: list[tuple[Tuples, Aux]] = []

@@ -32,9 +32,6 @@ class Repository:
         self.kind = kind
         self.buckets = buckets
 
-    def __repr__(self) -> str:
-        return f"<Repository {self.directory} buckets={self.buckets}>"
-
     def open(self, keep: Callable[[str], bool] = lambda _: False) -> tuple[DrumState, DrumLog]:
         """Open or create the directory, and return the committed state and its log; remove files that a crash left.
 

@@ -169,9 +169,6 @@ class RunReader:
         self._view = memoryview(self._data)[: self._table_at]
         self._sound: set[int] = set()
 
-    def __repr__(self) -> str:
-        return f"<RunReader {self._path} keys={self._layout.keys}>"
-
     def find(self, keys: KeyArray) -> tuple[KeyMask, ValueArray | None]:
         """Return which of the keys, given in strictly ascending order, the run holds, and their values, zero if absent.
 

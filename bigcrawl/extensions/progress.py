@@ -22,7 +22,6 @@ from bigcrawl.logs.json_lines import installed
 from bigcrawl.logs.plain import plain_lines
 from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
 from bigcrawl.scheduler.adapter.registry import frontier_of, has_failed
-from bigcrawl.views.standstill import Facts, standstill
 
 if TYPE_CHECKING:
     from typing import Self
@@ -131,6 +130,8 @@ class Progress:
 
     @staticmethod
     def _standstill(frontier: Frontier, seen: Survey) -> str:
+        from bigcrawl.views.standstill import Facts, standstill  # most crawls never stand still
+
         node = frontier.node
         assert node is not None
         parts = node.parts

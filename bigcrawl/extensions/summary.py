@@ -5,7 +5,7 @@ from __future__ import annotations
 from http.client import responses
 from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.rules.head_rules import HEADS
+from bigcrawl.scheduler.records.unread import HEADS
 
 if TYPE_CHECKING:
     from bigcrawl.scheduler.adapter.frontier import Frontier

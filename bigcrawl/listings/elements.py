@@ -141,9 +141,6 @@ class ListReader:
         self._marks: dict[bytes, int] = {}  # where each was found last
         self._has_doctype = False
 
-    def __repr__(self) -> str:
-        return f"<ListReader {self.root!r} {self._at}>"
-
     @property
     def is_at_end(self) -> bool:
         return self._at >= len(self._body) or self._is_enough()

@@ -32,9 +32,6 @@ class JsonLines(logging.Formatter):
         self._crawl: dict[str, str] = {}
         self._several = False
 
-    def __repr__(self) -> str:
-        return f"<JsonLines {self._crawl}>"
-
     def record_crawl(self, crawl: str, spider: str, node: str) -> None:
         now = {"crawl": crawl, "spider": spider, "node": node}
         self._several = self._several or (bool(self._crawl) and self._crawl != now)

@@ -57,9 +57,6 @@ class Repeats(logging.Filter):
         self._clock = clock
         self._templates: dict[tuple[str, int, str], _Template] = {}
 
-    def __repr__(self) -> str:
-        return f"<Repeats templates={len(self._templates)}>"
-
     def filter(self, record: logging.LogRecord) -> bool:
         if hasattr(record, _COUNTS):
             return True

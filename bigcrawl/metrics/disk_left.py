@@ -23,9 +23,6 @@ class DiskLeft:
         self._found: dict[str, tuple[float, int]] = {}
         self._is_over = threading.Event()
 
-    def __repr__(self) -> str:
-        return f"<DiskLeft {self._found}>"
-
     def start(self) -> None:
         for name, directory in self._directories.items():
             # A daemon, because an ending process must not wait for a disk.

@@ -39,9 +39,6 @@ class OwnedSums:
         self.counts: Counter[str] = Counter()
         self.inbox = self.hot = self.taken = 0
 
-    def __repr__(self) -> str:
-        return f"<OwnedSums {dict(self.hosts)}>"
-
     @property
     def age_s(self) -> float:
         """Seconds since the node's last poll, or since its start; grows while Redis is away."""

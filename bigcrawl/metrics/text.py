@@ -29,9 +29,6 @@ class MetricsText(Collector):
         self._source = source
         self._crawl = crawl
 
-    def __repr__(self) -> str:
-        return f"<MetricsText of {self._crawl}>"
-
     def write(self, accept: str) -> tuple[bytes, str]:
         """Return the text of all metrics, and its content type. Cost: 3 ms."""
         encode, content_type = choose_encoder(accept)

@@ -14,12 +14,10 @@ from weakref import WeakKeyDictionary, ref
 
 from scrapy.utils.asyncio import run_in_thread
 
-from bigcrawl.config import read_config
+from bigcrawl.config import FilterConfig, read_config
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.links import LINK_ATTRIBUTES, ON_REQUEST
 from bigcrawl.scheduler.adapter.registry import frontier_of
-from bigcrawl.scheduler.rules.link_rules import LinkRules
-from bigcrawl.scheduler.rules.scope import ANY, LIST, OF_SEEDS, PREFIX, Scope, parse_names, seed_names
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.url.canonical import UrlError, canonicalize, host_of, join, refuse_credentials
 
@@ -29,12 +27,14 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from bigcrawl.config import FilterConfig
     from bigcrawl.links import Links
+    from bigcrawl.scheduler.rules.link_rules import LinkRules
+    from bigcrawl.scheduler.rules.scope import Scope
 
 logger = logging.getLogger(__name__)
 
 _HOSTS_REMEMBERED = 1 << 14
+_ANY = "any"
 SEEDS_METHOD = "scope_seeds"
 """The spider's method that yields the canonical URLs of its seeds; without it, its `start_urls` are the seeds."""
 
@@ -52,12 +52,9 @@ class LinkChecks:
         config = read_config(crawler.settings)
         self._url_bytes_max = config.frontier.url_bytes_max
         self._filters = config.filters
-        self._rules = LinkRules(config.filters)
+        self._rules = _rules_of(config.filters)
         self._scope: Scope | None = None
         self._has_told_credentials = False
-
-    def __repr__(self) -> str:
-        return f"<LinkChecks {self._filters.scope} {self._rules!r}>"
 
     def check_spider(self) -> None:
         """Raise ConfigError if the spider's arguments or domains are invalid: `BroadSpider.wrong_arguments`."""
@@ -73,7 +70,7 @@ class LinkChecks:
             ConfigError: the seeds cannot be read.
         """
         frontier = frontier_of(self._crawler)
-        if self._filters.scope != ANY and frontier is not None and frontier.is_open:
+        if self._filters.scope != _ANY and frontier is not None and frontier.is_open:
             self._scope = await run_in_thread(self._make_scope)
 
     def canonical(self, links: Links, page: str = "", *, starts: bool = False) -> Iterable[str]:
@@ -121,7 +118,7 @@ class LinkChecks:
     def _rule_against(self, page: str, *, starts: bool) -> Callable[[str], str] | None:
         """Return a function that names the rule against a canonical URL found on `page`; None if there are no rules."""
         rules = self._rules.against if self._rules else None
-        if starts or self._filters.scope == ANY:
+        if starts or self._filters.scope == _ANY:
             return rules
         is_in_scope = self._in_scope().leads_from(_canonical(page) or "")
         if rules is None:
@@ -135,6 +132,8 @@ class LinkChecks:
         return self._scope
 
     def _make_scope(self) -> Scope:
+        from bigcrawl.scheduler.rules.scope import LIST, Scope, parse_names, seed_names
+
         kind, pld = self._filters.scope, self._pld_of
         is_list = kind == LIST
         names = parse_names(self._filters.scope_list) if is_list else seed_names(kind, self._seeds(), pld)
@@ -228,6 +227,10 @@ def check_scope(filters: FilterConfig, spider: Any) -> None:
     Raises:
         ConfigError: the scope's list is empty, or its seeds are not here.
     """
+    if filters.scope == _ANY and not filters.scope_list:
+        return
+    from bigcrawl.scheduler.rules.scope import LIST, OF_SEEDS, PREFIX, parse_names
+
     if filters.scope == LIST and not filters.scope_list:
         raise ConfigError("BIGCRAWL_SCOPE is list, and BIGCRAWL_SCOPE_LIST is empty: name the allowed targets of links")
     parse_names(filters.scope_list)
@@ -247,6 +250,14 @@ def check_elements(filters: FilterConfig) -> None:
     if unknown := sorted(set(filters.elements) - {*LINK_ATTRIBUTES, *ON_REQUEST}):
         known = ", ".join(sorted(ON_REQUEST))
         raise ConfigError(f"BIGCRAWL_LINK_ELEMENTS has {', '.join(unknown)}; it may have {known}")
+
+
+def _rules_of(filters: FilterConfig) -> LinkRules | None:
+    if filters == FilterConfig():
+        return None
+    from bigcrawl.scheduler.rules.link_rules import LinkRules
+
+    return LinkRules(filters)
 
 
 def _seeds_of(spider: Any) -> Iterable[str]:

@@ -17,7 +17,8 @@ from bigcrawl.config import read_config
 from bigcrawl.links import decoded_start
 from bigcrawl.media_types import sniffed, type_told
 from bigcrawl.scheduler.adapter.registry import frontier_of
-from bigcrawl.scheduler.rules.page_rules import MEDIA_TYPE, PageRules
+from bigcrawl.scheduler.records.unread import MEDIA_TYPE
+from bigcrawl.scheduler.rules.page_rules import PageRules
 from bigcrawl.stats_buffer import StatsBuffer
 
 if TYPE_CHECKING:

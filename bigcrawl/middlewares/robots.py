@@ -83,9 +83,6 @@ class RobotsMiddleware:
         _warn_of_scrapys_own(crawler)
         return cls(crawler, policy)
 
-    def __repr__(self) -> str:
-        return f"<RobotsMiddleware {self._cache!r} asked={len(self._asked)}>"
-
     async def process_request(self, request: Request) -> Request | None:
         """Let a request pass if its authority's rules allow it."""
         if request.meta.get(_MARK) is self._mark:

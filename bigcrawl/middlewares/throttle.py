@@ -97,9 +97,6 @@ class ThrottleMiddleware:
             )
         return throttle
 
-    def __repr__(self) -> str:
-        return f"<ThrottleMiddleware turns={len(self._turns)} {self._rests!r}>"
-
     async def process_request(self, request: Request) -> Request | None:
         host = host_of_url(request.url)
         if host is None:

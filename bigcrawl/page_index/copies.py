@@ -53,9 +53,6 @@ class Copies:
         """``revisit`` records whose original will lose its body; change these first."""
         self.referred = SortedLines(directory)
 
-    def __repr__(self) -> str:
-        return f"<Copies {self._found!r}>"
-
     def close(self) -> None:
         for lines in (self._found, self.redirected, self.referred):
             lines.close()

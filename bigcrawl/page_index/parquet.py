@@ -75,9 +75,6 @@ class ParquetIndex:
             write_statistics=["time", "status", "pld", "host"],
         )
 
-    def __repr__(self) -> str:
-        return f"<ParquetIndex {self._filename} rows={len(self._rows)}>"
-
     def add(self, page: PageRecord) -> None:
         row = row_of(page, self._suffixes, self._filename)
         self._rows.append(row)

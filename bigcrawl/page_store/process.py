@@ -72,9 +72,6 @@ class UploadProcess:
         )
         self.pid = self._process.pid
 
-    def __repr__(self) -> str:
-        return f"<UploadProcess {self.pid}>"
-
     def uploaded(self) -> Iterator[Uploaded]:
         """Yield the result of each file until the process has ended; raise UploadError if it failed."""
         failure: dict[str, Any] = {}

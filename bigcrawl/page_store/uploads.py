@@ -50,9 +50,6 @@ class Uploads:
         self.at = ""
         self.refused: list[str] = []
 
-    def __repr__(self) -> str:
-        return f"<Uploads to {self._store.url}>"
-
     def of_directory(self, directory: Path, wait_s: float = 0.0, after: str = "") -> Iterator[Uploaded]:
         """Upload files, those after `after` first; wait `wait_s` for locked or unindexed ones.
 

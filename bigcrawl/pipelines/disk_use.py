@@ -29,9 +29,6 @@ class DiskUse:
         self.complaint = ""
         self._is_over = threading.Event()
 
-    def __repr__(self) -> str:
-        return f"<DiskUse {self.complaint!r}>"
-
     def start(self) -> None:
         threading.Thread(target=self._watch, name="warc-disk-use", daemon=True).start()
 

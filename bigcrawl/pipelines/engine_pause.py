@@ -21,9 +21,6 @@ class EnginePause:
         self._crawler = crawler
         self._reasons: set[str] = set()
 
-    def __repr__(self) -> str:
-        return f"<EnginePause {sorted(self._reasons)}>"
-
     def begin(self, reason: str) -> None:
         engine: Any = self._crawler.engine
         if not engine.paused:

@@ -46,9 +46,6 @@ class PageIndexer:
         self._thread = threading.Thread(target=self._run, name="warc-index", daemon=True)
         self._starting = threading.Lock()
 
-    def __repr__(self) -> str:
-        return f"<PageIndexer waiting={self._waiting.qsize()}>"
-
     def add(self, path: Path) -> None:
         """Index a sealed file if it has no index. Thread-safe; raises nothing."""
         if not self._kinds:

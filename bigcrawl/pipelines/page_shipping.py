@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 from scrapy.utils.asyncio import CallLaterResult, call_later, run_in_thread
 
 from bigcrawl.page_index.index_files import SUFFIXES
+from bigcrawl.pipelines.disk_use import DiskUse
+from bigcrawl.pipelines.page_uploader import PageUploader
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,9 +19,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import CrawlConfig
     from bigcrawl.page_store.uploads import Uploaded
-    from bigcrawl.pipelines.disk_use import DiskUse
     from bigcrawl.pipelines.engine_pause import EnginePause
-    from bigcrawl.pipelines.page_uploader import PageUploader
 
 logger = logging.getLogger(__name__)
 
@@ -29,54 +29,40 @@ _REMEDY: Final = "if no line above says why they wait, see `scrapy frontier warc
 
 
 class PageShipping:
-    """Uploads files from `begin` to `end`; without BIGCRAWL_WARC_STORE_URL it does nothing."""
+    """Uploads files from `begin` to `end`."""
 
-    def __init__(self, crawler: Crawler, directory: Path, config: CrawlConfig, pause: EnginePause) -> None:
+    def __init__(self, crawler: Crawler, directory: Path, config: CrawlConfig, url: str, pause: EnginePause) -> None:
         self._crawler = crawler
         self._directory = directory
         self._pause = pause
         self._timer: CallLaterResult | None = None
         self._has_complained = False
-        self._uploader: PageUploader | None = None
-        self._disk: DiskUse | None = None
         self._uncounted: deque[Uploaded | None] = deque()
-        if config.warc_store_url is not None:
-            from bigcrawl.pipelines.disk_use import DiskUse
-            from bigcrawl.pipelines.page_uploader import PageUploader
-
-            required = [SUFFIXES[kind] for kind in config.warc_indexes]
-            self._uploader = PageUploader(
-                directory, config.warc_store_url, tuple(SUFFIXES.values()), required, self._uncounted.append
-            )
-            self._disk = DiskUse(directory, config.warc_disk_percent_max, self._uploader.staying)
-
-    def __repr__(self) -> str:
-        return f"<PageShipping {self._uploader!r}>"
+        required = [SUFFIXES[kind] for kind in config.warc_indexes]
+        self._uploader = PageUploader(directory, url, tuple(SUFFIXES.values()), required, self._uncounted.append)
+        self._disk = DiskUse(directory, config.warc_disk_percent_max, self._uploader.staying)
 
     def begin(self) -> None:
-        if self._uploader is not None and self._disk is not None:
-            self._uploader.start()
-            self._disk.start()
-            self._look(self._disk)
+        self._uploader.start()
+        self._disk.start()
+        self._look()
 
     def look(self) -> None:
-        if self._uploader is not None:
-            self._uploader.look()
+        self._uploader.look()
 
     async def end(self, within_s: float) -> None:
         """Upload the remaining files; wait at most `within_s`. A running process may outlive this."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._uploader is not None and self._disk is not None:
-            self._disk.stop()
-            await run_in_thread(self._uploader.end, within_s)
-            self._count_uploads()
-
-    def _look(self, disk: DiskUse) -> None:
-        self._timer = call_later(LOOK_S, self._look, disk)
+        self._disk.stop()
+        await run_in_thread(self._uploader.end, within_s)
         self._count_uploads()
-        complaint = disk.complaint
+
+    def _look(self) -> None:
+        self._timer = call_later(LOOK_S, self._look)
+        self._count_uploads()
+        complaint = self._disk.complaint
         if bool(complaint) == self._has_complained:
             return
         self._has_complained = bool(complaint)

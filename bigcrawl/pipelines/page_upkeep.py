@@ -23,9 +23,6 @@ class PageUpkeep:
         self._every = {beat: BEAT_S, look: QUIET_S}
         self._timers: dict[Callable[[], Any], CallLaterResult] = {}
 
-    def __repr__(self) -> str:
-        return f"<PageUpkeep timers={len(self._timers)}>"
-
     def begin(self) -> None:
         for function in self._every:
             self._wait(function)

@@ -63,9 +63,6 @@ class PageUploader:
         self._left: UploadProcess | None = None  # the last process, which may outlive the crawl
         self._thread = threading.Thread(target=self._run, name="warc-upload", daemon=True)
 
-    def __repr__(self) -> str:
-        return f"<PageUploader {self._url}{' away' if self._is_away else ''}>"
-
     def start(self) -> None:
         self._wake.set()
         self._thread.start()

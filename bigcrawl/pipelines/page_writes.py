@@ -60,9 +60,6 @@ class PageWrites:
         self._is_hanging = False
         self._retry: CallLaterResult | None = None
 
-    def __repr__(self) -> str:
-        return f"<PageWrites {self._writer!r} unwritten={len(self._unwritten)}>"
-
     def is_flushed(self) -> bool:
         """Return whether the kernel has everything downloaded so far. Until then, hand out no requests."""
         self._heed_disk()

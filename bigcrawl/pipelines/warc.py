@@ -35,18 +35,16 @@ from bigcrawl.links.page import charset_of
 from bigcrawl.page_index.index_files import remove_indexes
 from bigcrawl.pipelines.engine_pause import EnginePause
 from bigcrawl.pipelines.page_indexer import PageIndexer
-from bigcrawl.pipelines.page_shipping import PageShipping
 from bigcrawl.pipelines.page_upkeep import PageUpkeep
 from bigcrawl.pipelines.page_writes import PageWrites
 from bigcrawl.scheduler.adapter.registry import frontier_of, register_notes, register_storage, storage_of
 from bigcrawl.scheduler.adapter.request_codec import PARENT
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.warc.directory_mark import DirectoryMark
-from bigcrawl.warc.files import LOCKS_REMEDY, OsFiles, lacks_locks
+from bigcrawl.warc.files import LOCKS_REMEDY, OPEN_SUFFIX, OsFiles, lacks_locks
 from bigcrawl.warc.group_commit import GroupCommit
 from bigcrawl.warc.origins import ORIGINS_MAX, Origins
 from bigcrawl.warc.records import Exchange, Note, Truncation, new_record_id
-from bigcrawl.warc.recovery import recover
 from bigcrawl.warc.segments import Sealing, WarcWriter
 
 if TYPE_CHECKING:
@@ -61,9 +59,11 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from bigcrawl.clock import Clock
-    from bigcrawl.config import Config
+    from bigcrawl.config import Config, CrawlConfig
     from bigcrawl.page_index.index_files import Indexed
+    from bigcrawl.pipelines.page_shipping import PageShipping
     from bigcrawl.warc.files import Files
+    from bigcrawl.warc.recovery import Recovered
     from bigcrawl.warc.segments import Written
 
 logger = logging.getLogger(__name__)
@@ -105,7 +105,7 @@ class WarcPipeline:
         config = read_config(crawler.settings)
         self._files = files or OsFiles(config.crawl.warc_mode)
         self._pause = EnginePause(crawler)
-        self._shipping = PageShipping(crawler, directory, config.crawl, self._pause)
+        self._shipping = _shipping_of(crawler, directory, config.crawl, self._pause)
         self._indexer = PageIndexer(config.crawl.warc_indexes, config.crawl.warc_mode, self._record_indexed)
         self._writer = _writer(config, directory, self._clock, self._files, disk, self._record_sealed)
         self._stats_buffer = StatsBuffer(crawler)
@@ -135,9 +135,6 @@ class WarcPipeline:
         register_notes(crawler, pipeline)
         return pipeline
 
-    def __repr__(self) -> str:
-        return f"<WarcPipeline {self.writes!r}>"
-
     def open_spider(self) -> None:
         frontier = frontier_of(self._crawler)
         settings = self._crawler.settings
@@ -151,7 +148,8 @@ class WarcPipeline:
                 "neither stored nor, on Scrapy's own scheduler, fetched again",
                 {"directory": self._directory},
             )
-        self._shipping.begin()
+        if self._shipping is not None:
+            self._shipping.begin()
         # Fetching does not wait for recovery: scanning a gigabyte takes seconds.
         self._recovery = deferred_from_coro(self._recover())
         self._upkeep.begin()
@@ -174,7 +172,8 @@ class WarcPipeline:
         await self._end_recovery()
         await run_in_thread(self._indexer.end, INDEX_AT_CLOSE_SECONDS)
         self._count_indexed()
-        await self._shipping.end(UPLOAD_AT_CLOSE_SECONDS)
+        if self._shipping is not None:
+            await self._shipping.end(UPLOAD_AT_CLOSE_SECONDS)
         self._stats_buffer.flush()
 
     def response_downloaded(self, response: Response, request: Request) -> None:
@@ -246,13 +245,7 @@ class WarcPipeline:
 
     async def _recover(self) -> None:
         try:
-            found = await run_in_thread(
-                recover,
-                self._directory,
-                should_stop=self._stop_recovery.is_set,
-                remove_indexes=remove_indexes,
-                files=self._files,
-            )
+            found = await run_in_thread(self._recover_others)
         except Exception:
             logger.exception("files of earlier runs in %(directory)s", {"directory": self._directory})
             return
@@ -267,16 +260,30 @@ class WarcPipeline:
             await run_in_thread(self._indexer.add_missing, self._directory)
         except OSError as error:
             logger.warning("files without an index are not looked for: %(error)s", {"error": error})
-        self._shipping.look()
+        self._ship()
+
+    def _recover_others(self) -> list[Recovered]:
+        """Recover files of other writers; without any, the code for it is not imported."""
+        own = self._writer.open_path
+        if all(path == own for path in self._directory.glob(f"*{OPEN_SUFFIX}")):
+            return []
+        from bigcrawl.warc.recovery import recover
+
+        stop = self._stop_recovery.is_set
+        return recover(self._directory, should_stop=stop, remove_indexes=remove_indexes, files=self._files)
 
     def _record_sealed(self, path: Path) -> None:
         self._indexer.add(path)
-        self._shipping.look()
+        self._ship()
 
     def _record_indexed(self, indexed: Indexed) -> None:
         """Count an index. Called in the indexer's thread, which must not change stats."""
         self._indexed += 1
-        self._shipping.look()
+        self._ship()
+
+    def _ship(self) -> None:
+        if self._shipping is not None:
+            self._shipping.look()
 
     def _count_indexed(self) -> None:
         made = self._indexed
@@ -359,6 +366,14 @@ def _writer(
     for name, value in info.items():
         writer.describe(name, value)
     return writer
+
+
+def _shipping_of(crawler: Crawler, directory: Path, config: CrawlConfig, pause: EnginePause) -> PageShipping | None:
+    if config.warc_store_url is None:
+        return None
+    from bigcrawl.pipelines.page_shipping import PageShipping
+
+    return PageShipping(crawler, directory, config, config.warc_store_url, pause)
 
 
 def usable_directory(directory: Path) -> Path:

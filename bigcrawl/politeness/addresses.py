@@ -96,10 +96,6 @@ class AddressGuard:
         self._allow_private = allow_private
         self._allowed = allowed
 
-    def __repr__(self) -> str:
-        opened = "everything" if self._allow_private else ", ".join(map(str, self._allowed)) or "nothing"
-        return f"<AddressGuard opens {opened}>"
-
     def refusal(self, found: Iterable[str]) -> str | None:
         """Return why not to connect to a host with these addresses, or None. One refused address refuses the host."""
         if self._allow_private:

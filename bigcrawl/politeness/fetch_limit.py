@@ -119,9 +119,6 @@ class FetchLimit:
         self._asked = 0
         self._begin_window(now_ms)
 
-    def __repr__(self) -> str:
-        return f"<FetchLimit {self.limit} of {self.least} to {self.most}, answers take {self.typical_ms:.0f} ms>"
-
     @property
     def crowded_ms(self) -> float:
         """If `typical_ms` exceeds this, there is congestion, unless the hosts themselves are slow."""

@@ -44,9 +44,6 @@ class StartPermits:
     def __len__(self) -> int:
         return len(self._starts)
 
-    def __repr__(self) -> str:
-        return f"<StartPermits {self.speed} unused={len(self._starts)}>"
-
     def set_speed(self, speed: Speed) -> bool:
         """Adopt a speed and return whether it differs. Permits for the old speed become void."""
         if speed == self.speed:

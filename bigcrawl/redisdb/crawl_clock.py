@@ -28,9 +28,6 @@ class CrawlClock:
         self._offset_ms: int | None = None
         self._ask_ms = 0
 
-    def __repr__(self) -> str:
-        return f"<CrawlClock offset_ms={self._offset_ms}>"
-
     @property
     def is_known(self) -> bool:
         return self._offset_ms is not None

@@ -66,10 +66,6 @@ class EmbeddedServer:
         self._users_fd: int | None = None
         self._socket: Path | None = None
 
-    def __repr__(self) -> str:
-        state = "not used" if self._users_fd is None else f"used at {self._socket}"
-        return f"<EmbeddedServer {self._directory}: {state}>"
-
     def start(self) -> str:
         """Join or start the server, and return its URL, which stays the same until the last user has left."""
         with self._one_call, self._disk_errors():

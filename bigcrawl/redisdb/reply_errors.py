@@ -15,7 +15,6 @@ from bigcrawl.exceptions import (
     RewoundError,
     TransientStoreError,
 )
-from bigcrawl.redisdb.tls import tls_fault
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator
@@ -69,7 +68,7 @@ def _ours(error: errors.RedisError) -> BigcrawlError:
             f"Redis does not permit BIGCRAWL_REDIS_URL's user commands that bigcrawl needs: {reply}; `ACL LOG` of the "
             f"server names it, docs/operations.md has the rule"
         )
-    if (reason := tls_fault(error)) is not None:
+    if (reason := _tls_fault(error)) is not None:
         return ConfigError(f"no TLS connection to the Redis at BIGCRAWL_REDIS_URL: {reason}")
     if isinstance(reply, errors.ConnectionError | errors.TimeoutError):
         return TransientStoreError(f"Redis does not answer: {reply}; {_CHECK}")
@@ -84,7 +83,7 @@ def _ours(error: errors.RedisError) -> BigcrawlError:
 def is_cut_off(error: errors.ConnectionError) -> bool:
     """Return whether a server ended the greeting without a reason."""
     is_reply = type(error) is not errors.ConnectionError or isinstance(error.__cause__, errors.ResponseError)
-    return not is_reply and not str(error).startswith("restarted:") and tls_fault(error) is None
+    return not is_reply and not str(error).startswith("restarted:") and _tls_fault(error) is None
 
 
 def leaves_doubt(result: object) -> bool:
@@ -96,3 +95,9 @@ async def permitted(reply: Awaitable[Any], key: str) -> Any:
         return await reply
     except errors.NoPermissionError as error:
         raise errors.NoPermissionError(f"{error} (~{key})") from None
+
+
+def _tls_fault(error: BaseException) -> str | None:
+    from bigcrawl.redisdb.tls import tls_fault  # few crawls meet an error
+
+    return tls_fault(error)

@@ -29,9 +29,6 @@ class RunningTime:
         self._asked_ms = self._answered_ms = 0
         self._is_recovering = False
 
-    def __repr__(self) -> str:
-        return f"<RunningTime known_ms={self.known_ms}>"
-
     def record_answer(self, asked_ms: int) -> None:
         if asked_ms < self._answered_ms:
             return

@@ -65,9 +65,6 @@ class ServerProcess:
         self._clock = clock
         self._is_leaving = is_leaving
 
-    def __repr__(self) -> str:
-        return f"<ServerProcess in {self._directory}>"
-
     @property
     def pid(self) -> int | None:
         """The server's process id; None before its first answer."""

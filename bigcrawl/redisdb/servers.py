@@ -18,7 +18,6 @@ from bigcrawl.redisdb.connections import Connections, ask
 from bigcrawl.redisdb.keys import CLOCK
 from bigcrawl.redisdb.pools import checked_pool, close_sentinels
 from bigcrawl.redisdb.reply_errors import is_cut_off, permitted
-from bigcrawl.redisdb.tls import ask_for_fault
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -48,9 +47,6 @@ class Servers:
         self._loaded_on: set[str] = set()
         self._pool = checked_pool(url, self._on_connect)
         self.connections = Connections(self._pool.make_connection, CONNECTIONS_MAX)
-
-    def __repr__(self) -> str:
-        return f"<Servers run_id={self.run_id} {self._masters or self.connections!r}>"
 
     @property
     def is_cluster(self) -> bool:
@@ -110,6 +106,8 @@ class Servers:
             await connection.disconnect()
             raise
         except errors.ConnectionError as error:
+            from bigcrawl.redisdb.tls import ask_for_fault  # few crawls meet an error
+
             if is_cut_off(error) and (fault := await ask_for_fault(connection)) is not None:
                 raise errors.ConnectionError(str(fault)) from fault
             raise

@@ -8,22 +8,16 @@ because spam changes all the time); for `freshness`, `bigcrawl.revisiting.alloca
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from bigcrawl.revisiting.allocation import frequency_at
 from bigcrawl.revisiting.change_rate import change_rate
 from bigcrawl.revisiting.hints import TRUST, with_hint
 from bigcrawl.revisiting.rate_sample import RateSample
+from bigcrawl.revisiting.rules import FRESHNESS, PERIODIC, QUALITY
 
 if TYPE_CHECKING:
     from bigcrawl.revisiting.change_rate import History
-
-NEVER: Final = "never"
-PERIODIC: Final = "periodic"
-CHANGE_RATE: Final = "change-rate"
-QUALITY: Final = "quality"
-FRESHNESS: Final = "freshness"
-POLICIES: Final = (NEVER, PERIODIC, CHANGE_RATE, QUALITY, FRESHNESS)
 
 _UNCERTAIN = 2  # an unchanged page may stay so for twice the time watched
 _DOUBTFUL = 8  # usual waits after which a page not worth a visit gets one, because estimates err
@@ -41,9 +35,6 @@ class RevisitPolicy:
         self._rule = rule
         self._bounds = bounds
         self._sample = sample or RateSample()
-
-    def __repr__(self) -> str:
-        return f"<RevisitPolicy {self._rule} {self._sample!r}>"
 
     def wait_s(self, history: History, since_s: float, *, is_important: bool = False, hinted_s: float = 0.0) -> int:
         """Return how many seconds a page waits for its next visit, `since_s` after the visit before.

@@ -27,9 +27,6 @@ class RateSample:
         self._price = 0.0
         self._mean_frequency = 0.0
 
-    def __repr__(self) -> str:
-        return f"<RateSample of {self._noted} visits>"
-
     @property
     def is_known(self) -> bool:
         return self._noted >= KNOWN_FROM

@@ -60,9 +60,6 @@ class DrumDupeFilter(RFPDupeFilter):
         self._has_failed = False
         self._requests_to_retry = 0
 
-    def __repr__(self) -> str:
-        return f"<DrumDupeFilter {self._keys}>"
-
     def open(self) -> None:
         if self._path is None:
             self._temporary = Path(tempfile.mkdtemp(prefix="bigcrawl-dupefilter-"))

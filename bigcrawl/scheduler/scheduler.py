@@ -99,9 +99,6 @@ class Scheduler(BaseScheduler):
         register(crawler, frontier)
         return frontier
 
-    def __repr__(self) -> str:
-        return f"<Scheduler started={len(self.started)} node={self.node!r}>"
-
     def open(self, spider: Spider) -> Deferred[None]:
         return deferred_from_coro(self._open(spider))
 

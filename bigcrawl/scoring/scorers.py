@@ -47,9 +47,6 @@ class KeywordScorer:
         self._words = frozenset(word for word in given if not word.endswith("*"))
         self._starts = tuple(word[:-1] for word in given if word.endswith("*"))
 
-    def __repr__(self) -> str:
-        return f"<KeywordScorer {len(self._words) + len(self._starts)} words>"
-
     def __call__(self, texts: Sequence[str]) -> list[float]:
         return [1 - 0.5 ** self._hits(text) for text in texts]
 
@@ -91,9 +88,6 @@ class Scoring:
                 _checked(scorer(list(texts)), len(texts))
             except Exception as error:
                 raise ConfigError(f"the scorer {scorer!r} failed in a trial: {error}") from error
-
-    def __repr__(self) -> str:
-        return f"<Scoring by {self._scorer!r}>"
 
     def __call__(self, texts: list[str]) -> list[float]:
         try:

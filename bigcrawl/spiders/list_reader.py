@@ -67,9 +67,6 @@ class ListReader:
         self._has_warned = False
         self._closing: asyncio.Future[None] | None = None
 
-    def __repr__(self) -> str:
-        return f"<ListReader of {self._source!r}>"
-
     async def run(self) -> None:
         """Read the list; raise nothing but a cancellation."""
         idle_since = monotonic()

@@ -57,9 +57,6 @@ class ListSource:
         self._held = ""
         self._ended = ""
 
-    def __repr__(self) -> str:
-        return f"<ListSource {self._keys.list} of {self._client!r}>"
-
     async def next(self) -> EntryBatch | None:
         """Take the next batch; None if the list is empty.
 

@@ -42,9 +42,6 @@ class Seeds:
             raise ConfigError(f"seeds is {given!r}: it must be URLs, or the name of a file of them")
         self.text = given
 
-    def __repr__(self) -> str:
-        return f"<Seeds {len(self.text)} characters>"
-
     @property
     def is_missing(self) -> bool:
         """Whether the seeds are in a file that is missing on this machine."""

@@ -45,9 +45,6 @@ class Objects:
         self._under_way = 0
         self._lock = threading.Lock()
 
-    def __repr__(self) -> str:
-        return f"<Objects {self.url} calls={self._under_way}>"
-
     def require(self, mark: str) -> None:
         self._mark = mark
 

@@ -51,9 +51,6 @@ class PointSeries:
         self._newest: Point | None = None
         self._before: Point | None = None
 
-    def __repr__(self) -> str:
-        return f"<PointSeries {self._prefix} objects={len(self._names)}>"
-
     def last_epoch(self) -> int:
         """Return the highest epoch that has a point, sound or not; 0 if there are no points."""
         return self.last_place()[0]

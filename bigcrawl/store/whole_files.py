@@ -39,9 +39,6 @@ class WholeFiles:
         self._mark = ""
         self.record_progress = record_progress or _ignore
 
-    def __repr__(self) -> str:
-        return f"<WholeFiles {self.url}>"
-
     @property
     def may_be_unmounted(self) -> bool:
         return self._kind == "file"

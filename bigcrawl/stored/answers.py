@@ -42,9 +42,6 @@ class StoredAnswers:
             )
         self._reader = PageReader(self._catalogue, _BODY_BYTES_MAX)
 
-    def __repr__(self) -> str:
-        return f"<StoredAnswers {self._catalogue!r}>"
-
     def __len__(self) -> int:
         return len(self._catalogue)
 

@@ -128,9 +128,6 @@ class Catalogue:
         self._hosts, first = np.unique(hosts[:, 0], return_index=True)
         self._host_urls = hosts[first, 1]
 
-    def __repr__(self) -> str:
-        return f"<Catalogue {len(self)} pages of {len(self._paths)} files>"
-
     def __len__(self) -> int:
         return len(self._by_rank)
 

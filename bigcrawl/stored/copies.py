@@ -17,9 +17,6 @@ class StoredCopies:
     def __init__(self) -> None:
         self._originals: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
 
-    def __repr__(self) -> str:
-        return f"<StoredCopies {len(self._originals)}>"
-
     def note(self, request: Request, page: StoredPage) -> None:
         if page.original_url:
             self._originals[request] = page.original_url

@@ -20,9 +20,6 @@ class GivenRequests(StartedRequests):
         self._given: dict[Request, None] = {}
         self._live: LiveRequests | None = None
 
-    def __repr__(self) -> str:
-        return f"<GivenRequests {len(self._given)}>"
-
     def __len__(self) -> int:
         return len(self._given)
 

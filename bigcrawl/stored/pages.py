@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.page_index.cdxj import decoded, digest_of, stamp_of
-from bigcrawl.stored.chunks import without_chunks
 from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.url.header import text_of
 from bigcrawl.warc.heads import (
@@ -122,9 +121,6 @@ class PageReader:
         self._answers = answers
         self._bytes_max = (body_bytes_max or 1 << 40) + _HEADS_BYTES_MAX
         self._files: OrderedDict[Path, tuple[int, Packing]] = OrderedDict()
-
-    def __repr__(self) -> str:
-        return f"<PageReader files={len(self._files)}>"
 
     def close(self) -> None:
         while self._files:
@@ -348,3 +344,19 @@ def _headers(lines: bytes) -> dict[bytes, list[bytes]]:
 def _number(fields: dict[bytes, bytes], name: bytes) -> int:
     value = fields.get(name, b"")
     return int(value) if value.isdigit() and len(value) < 10 else 0
+
+
+def without_chunks(body: bytes) -> bytes:
+    """Return a chunked body, as other crawlers store it, without its framing; others unchanged. Takes linear time."""
+    pieces: list[bytes] = []
+    at = 0
+    while True:
+        end = body.find(b"\r\n", at, at + 1024)
+        size = body[at:end].partition(b";")[0].strip() if end >= 0 else b""
+        if not size or not all(digit in b"0123456789abcdefABCDEF" for digit in size) or len(size) > 8:
+            return b"".join(pieces) if pieces else body
+        length = int(size, 16)
+        if not length:
+            return b"".join(pieces)
+        pieces.append(body[end + 2 : end + 2 + length])
+        at = end + 2 + length + 2

@@ -117,9 +117,6 @@ class StoredScheduler(BaseScheduler):
         register_notes(crawler, frontier.copies)
         return frontier
 
-    def __repr__(self) -> str:
-        return f"<StoredScheduler given={self._given} {self._wanted!r}>"
-
     @property
     def is_open(self) -> bool:
         return self._catalogue is not None

@@ -31,9 +31,6 @@ class SitemapTelling:
         self._wake = wake
         self._task: asyncio.Task[None] | None = None
 
-    def __repr__(self) -> str:
-        return f"<SitemapTelling {self.is_under_way}>"
-
     @property
     def is_under_way(self) -> bool:
         return self._task is not None and not self._task.done()

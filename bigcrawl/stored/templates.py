@@ -15,9 +15,6 @@ class Templates:
         self._uses: list[int] = []
         self._free: list[int] = []
 
-    def __repr__(self) -> str:
-        return f"<Templates {len(self._numbers)}>"
-
     def __len__(self) -> int:
         return len(self._numbers)
 

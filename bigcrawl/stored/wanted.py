@@ -65,9 +65,6 @@ class WantedPages:
         self._ages: deque[tuple[int, int]] = deque()
         self._others: dict[int, list[bytes]] = {}
 
-    def __repr__(self) -> str:
-        return f"<WantedPages {self._waiting} of {len(self._states)}>"
-
     def __bool__(self) -> bool:
         return bool(self._waiting or self._more)
 

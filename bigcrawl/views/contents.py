@@ -50,9 +50,6 @@ class Contents:
         self.batch_number = self._manifest.batch_number
         self.untold = self._manifest.untold
 
-    def __repr__(self) -> str:
-        return f"<Contents {self._own.path} upto={self.inbox_id}>"
-
     @classmethod
     def of(cls, directory: Path, links: Path, files: Files) -> Contents | None:
         """Hard-link the files of the newest manifest into `links`, an empty directory that the caller deletes.

@@ -23,10 +23,9 @@ from bigcrawl.scheduler.queues.unrunnable import PREFIX
 from bigcrawl.scheduler.records.body import look_at_origin
 from bigcrawl.scheduler.records.inbox_entry import id_order
 from bigcrawl.scheduler.records.outcomes import AGAIN, read_outcome, rule_hash
-from bigcrawl.scheduler.records.unread import reason_of
+from bigcrawl.scheduler.records.unread import reason_of, rule_of
 from bigcrawl.scheduler.rules.blacklist import Blacklist
 from bigcrawl.scheduler.rules.link_rules import LinkRules
-from bigcrawl.scheduler.rules.page_rules import rule_of
 from bigcrawl.scheduler.rules.scope import LIST, Scope, parse_names
 from bigcrawl.url.header import url_in
 from bigcrawl.views.budget import limits_of_url

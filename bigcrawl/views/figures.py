@@ -14,7 +14,7 @@ from bigcrawl.scheduler.budgets.in_degrees import LOWEST, sum_published
 from bigcrawl.scheduler.crawl.history import read_history
 from bigcrawl.scheduler.crawl.membership import MAY_REPEAT
 from bigcrawl.scheduler.crawl.survey import survey
-from bigcrawl.scheduler.rules.head_rules import HEADS
+from bigcrawl.scheduler.records.unread import HEADS
 from bigcrawl.views.counted import NothingCountedError, reader
 from bigcrawl.views.errors import read_errors
 from bigcrawl.views.newest_files import begun_partitions

@@ -56,9 +56,6 @@ class OpenedCrawl:
         self.partitions = partitions
         self.suffixes = suffixes
 
-    def __repr__(self) -> str:
-        return f"<OpenedCrawl {self.config.crawl.name} partitions={self.partitions}>"
-
     @classmethod
     async def of(cls, config: Config, client: RedisClient) -> Self:
         """Read the crawl record. Raise ConfigError if the crawl is unknown, or was begun by another version."""

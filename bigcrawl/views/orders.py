@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.clock import time_text
-from bigcrawl.politeness.speed_plan import parse_speed
+from bigcrawl.politeness.speed_words import parse_speed
 from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.scheduler.node.control import DISCOVERY, PAUSED, SPEED, ControlHash, Discovery
 from bigcrawl.scheduler.rules.blacklist import in_force, parse_entries

@@ -61,9 +61,6 @@ class Watching:
         self._aside: asyncio.Task[None] | None = None
         self._aside_due_s = 0.0
 
-    def __repr__(self) -> str:
-        return f"<Watching {self._crawl!r}>"
-
     @property
     def seen(self) -> Seen:
         return self._seen

@@ -33,9 +33,6 @@ class DirectoryMark:
         self._is_recorded = False
         self._id = ""
 
-    def __repr__(self) -> str:
-        return f"<DirectoryMark {self._path} {self._id}>"
-
     def exists(self) -> bool:
         return self._path.exists()
 

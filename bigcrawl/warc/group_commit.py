@@ -46,9 +46,6 @@ class GroupCommit:
         self._waiting_since_ms = -1  # -1: not busy
         self._thread = threading.Thread(target=self._run, name="warc-disk", daemon=True)
 
-    def __repr__(self) -> str:
-        return f"<GroupCommit written={self.written} safe={self.safe}>"
-
     @property
     def safe(self) -> int:
         return self.written if self.interval_s is None else self._synced

@@ -35,9 +35,6 @@ class Origins:
         self._count_max = count_max
         self._origins: OrderedDict[tuple[bytes, int, int], tuple[Origin, File]] = OrderedDict()
 
-    def __repr__(self) -> str:
-        return f"<Origins {len(self._origins)}>"
-
     def look_up(self, exchange: Exchange, file: File) -> tuple[bytes, Origin | None]:
         """Return the SHA-1 of a payload, and the earlier record that has it, if `file` may refer to that."""
         payload = payload_sha1(exchange)

@@ -214,10 +214,6 @@ class WarcWriter:
         self._serial = 0
         self._segment: _Segment | None = None
 
-    def __repr__(self) -> str:
-        size = self._segment.size if self._segment else 0
-        return f"<WarcWriter {self.directory} files={self._serial} bytes={size}>"
-
     @property
     def open_path(self) -> Path | None:
         return self._segment.open_path if self._segment else None

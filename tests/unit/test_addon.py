@@ -246,6 +246,16 @@ def test_contact_is_told_over_the_command_line_too() -> None:
     assert crawler.settings["USER_AGENT"] == f"mybot (+{MAIL})"
 
 
+SWITCHED_ON = (
+    *("content.near_copies", "downloads.odd_servers", "extensions.feeds", "features.revisits.page"),
+    *("features.votes.page", "middlewares.page_filter", "pipelines.page_shipping", "redisdb.sentinels", "redisdb.tls"),
+    *("scheduler.crawl.fingerprints", "scheduler.crawl.stored_record", "scheduler.owner.node_store"),
+    *("scheduler.queues.prioritizers", "scheduler.rules.head_rules", "scheduler.rules.link_rules"),
+    *("scheduler.rules.page_rules", "scheduler.rules.scope", "views", "warc.recovery"),
+)
+"""Imported where a setting asks for them, or the first time that they are needed."""
+
+
 def test_commands_that_make_no_crawler_import_no_frontier() -> None:
     """Each command of a project may import the add-on. Nor does a crawl import what feeds or other handlers need."""
     crawl = "import bigcrawl.installing, bigcrawl.downloads.http"
@@ -253,6 +263,7 @@ def test_commands_that_make_no_crawler_import_no_frontier() -> None:
         ("import bigcrawl.addon", ("bigcrawl.scheduler", "numpy", "redis", "tldextract")),
         (crawl, ("itemadapter", "pydantic", "scrapy.core.downloader.handlers.http11", "aiodns", "tqdm")),
         (crawl, tuple(f"bigcrawl.{name}" for name in ("commands", "page_store", "redisdb.masters", "store"))),
+        (crawl, tuple(f"bigcrawl.{name}" for name in SWITCHED_ON)),
     ):
         script = f"{command}; import sys; print([name for name in {unused} if name in sys.modules])"
         told = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)

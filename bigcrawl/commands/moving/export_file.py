@@ -49,9 +49,6 @@ class LineWriter:
         self._file = file
         self.lines = 0
 
-    def __repr__(self) -> str:
-        return f"<LineWriter lines={self.lines}>"
-
     def write(self, line: Line) -> None:
         self._file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
         self.lines += 1

@@ -90,9 +90,6 @@ class _LineSender:
         self._inboxes = InboxSender(crawl, "import")
         self.counts = {"urls": 0, "rows": 0}
 
-    def __repr__(self) -> str:
-        return f"<_LineSender {self.counts}>"
-
     async def send(self, line: Line) -> None:
         """Send a line; raise ValueError, TypeError or LookupError if it is damaged."""
         partition = line["partition"]

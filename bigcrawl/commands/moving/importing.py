@@ -15,7 +15,8 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import ListKeys
 from bigcrawl.scheduler.adapter.request_codec import encode_stored, links_encoder
-from bigcrawl.scheduler.crawl.fingerprints import FINGERPRINTS, Fingerprints
+from bigcrawl.scheduler.crawl.fetched_elsewhere import FINGERPRINTS
+from bigcrawl.scheduler.crawl.fingerprints import Fingerprints
 from bigcrawl.scheduler.records.url_traits import traits_of
 from bigcrawl.url.canonical import UrlError, host_of
 from bigcrawl.views.opened_crawl import server_of
@@ -63,9 +64,6 @@ class RequestSender:
         self.bad: list[NotImported] = []
         self.left_out = 0
         self.notes: list[str] = []
-
-    def __repr__(self) -> str:
-        return f"<RequestSender sent={self.sent} left_out={self.left_out}>"
 
     async def send_request(self, where: str, fields: dict[str, Any], entry: str = "") -> bool:
         """Send a request, given as `Request.to_dict` returns it. If that fails, record it and return False.
@@ -188,9 +186,6 @@ class SourceRedis:
     def __init__(self, url: str) -> None:
         with _about_source():
             self._client = RedisClient(url)
-
-    def __repr__(self) -> str:
-        return f"<SourceRedis {self._client!r}>"
 
     async def close(self) -> None:
         await self._client.close()

@@ -84,9 +84,6 @@ class StoredLinks:
         self.read = 0
         self.unreadable: list[str] = []
 
-    def __repr__(self) -> str:
-        return f"<StoredLinks read={self.read} unreadable={len(self.unreadable)}>"
-
     def close(self) -> None:
         self._reader.close()
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.commands.result import Result, named_lines
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.politeness.speed_plan import parse_speed
+from bigcrawl.politeness.speed_words import parse_speed
 from bigcrawl.scheduler.node.control import SPEED
 from bigcrawl.views.opened_crawl import in_crawl
 from bigcrawl.views.orders import read_speed

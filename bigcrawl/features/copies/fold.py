@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from bigcrawl.content.copies import COPIES, find_exact, record_all, record_near
 from bigcrawl.content.exact_copies import CONTENTS
-from bigcrawl.content.near_copies import NEAR, find_near
+from bigcrawl.content.sketched import NEAR
 from bigcrawl.features.copies import rows as kinds
 from bigcrawl.scheduler.partition.fold.feature import Feature, StepPart
 
@@ -49,6 +49,8 @@ class _CopiesStep(StepPart):
         if len(found):
             self._count(record_near(tables[_CONTENTS], tables[_COPIES], found, tables.commit))
         if len(sketched):
+            from bigcrawl.content.near_copies import find_near  # a crawl that looks for them has it from its start
+
             near = find_near(tables[_NEAR], sketched, lambda result: tables.commit(tables[_NEAR], result))
             self.owed += kinds.pack_found(near.contents, near.pages, near.originals)
 

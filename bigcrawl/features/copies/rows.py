@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bigcrawl.content import near_copies
+from bigcrawl.content.sketched import ROW
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,7 +28,7 @@ OWED: Final = FOUND
 
 KINDS: Final = {
     SEEN: np.dtype([("content", "<u8"), ("page", "<u8")]),
-    SKETCHED: near_copies.ROW,
+    SKETCHED: ROW,
     FOUND: np.dtype([("content", "<u8"), ("page", "<u8"), ("original", "<u8")]),
 }
 SKETCHED_BYTES: Final = KINDS[SKETCHED].itemsize

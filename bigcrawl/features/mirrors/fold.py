@@ -63,9 +63,6 @@ class Mirrors(Feature):
     def __init__(self, rules: MirrorRules) -> None:
         self._rules = rules
 
-    def __repr__(self) -> str:
-        return f"<Mirrors {self._rules!r}>"
-
     @classmethod
     def of_config(cls, config: Config) -> Mirrors:
         return cls(MirrorRules(config.of(MirrorConfig).share, config.of(MirrorConfig).divisor))

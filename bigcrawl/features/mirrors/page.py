@@ -30,9 +30,6 @@ class ContentSamples(Observer):
         self._side = side
         self._sent: BoundedDict[tuple[int, int], None] = BoundedDict(SAMPLES_MAX)  # PLDs and contents
 
-    def __repr__(self) -> str:
-        return f"<ContentSamples sent={len(self._sent)}>"
-
     @cached_property
     def _secret(self) -> int:
         return sample_secret(self._side.key_of)

@@ -136,9 +136,6 @@ class MirrorRecord:
         self.state = state
         self.recent = recent
 
-    def __repr__(self) -> str:
-        return f"<MirrorRecord samples={self.samples} shared={self.shared.bit_count()} state={self.state}>"
-
     def record_content(self, content: int) -> bool:
         """Record the content of a sample; return whether it differs from the last four distinct contents.
 

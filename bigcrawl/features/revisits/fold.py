@@ -15,7 +15,7 @@ from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.features.revisits.listed_pages import ListedPages
 from bigcrawl.features.revisits.looks import first_look_s, look_again_s
 from bigcrawl.features.revisits.settings import RevisitConfig
-from bigcrawl.revisiting.policies import NEVER
+from bigcrawl.revisiting.rules import NEVER
 from bigcrawl.revisiting.visit import Visit, VisitFormatError
 from bigcrawl.scheduler.partition.fold.feature import Feature, StepPart
 from bigcrawl.scheduler.records.body import known_in
@@ -51,9 +51,6 @@ class Revisits(Feature):
     def __init__(self, config: RevisitConfig) -> None:
         self.wants_modified = config.rule != NEVER
         self.listed = ListedPages(config)
-
-    def __repr__(self) -> str:
-        return f"<Revisits listed={len(self.listed)}>"
 
     @classmethod
     def of_config(cls, config: Config) -> Revisits:

@@ -14,7 +14,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from bigcrawl.config import read_config
 from bigcrawl.features.revisits.page import NextVisits
 from bigcrawl.features.revisits.settings import RevisitConfig
-from bigcrawl.revisiting.policies import NEVER
+from bigcrawl.revisiting.rules import NEVER
 from bigcrawl.revisiting.visit import Answer, digest_of
 from bigcrawl.scheduler.adapter.registry import frontier_of
 from bigcrawl.scheduler.adapter.request_codec import CHANGE
@@ -143,8 +143,6 @@ class Changes(_Middleware):
 
 
 def middlewares_of(config: Config) -> Mapping[type, int]:
-    if config.of(RevisitConfig).rule == NEVER:
-        return {}
     return {Conditions: CONDITIONS_ORDER, Changes: CHANGES_ORDER}
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bigcrawl.features.revisits.settings import RevisitConfig
 from bigcrawl.listings.changefreqs import PERIODS_S
-from bigcrawl.revisiting.policies import NEVER, RevisitPolicy, WaitBounds
+from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds
 from bigcrawl.revisiting.visit import NO_ANSWER, Visit, VisitFormatError, next_visit
 from bigcrawl.scheduler.handout.observers import Observer
 from bigcrawl.scheduler.records.body import known_in, look_at_link, with_known
@@ -37,10 +37,8 @@ LAST_ENDS: Final = frozenset({"poison", "undecodable", "elsewhere", "scheme"})
 """Reasons for giving a URL up that also hold at the next visit."""
 
 
-def observer_of(side: NodeSide) -> NextVisits | None:
+def observer_of(side: NodeSide) -> NextVisits:
     config = side.config.of(RevisitConfig)
-    if config.rule == NEVER:
-        return None
     policy = RevisitPolicy(config.rule, WaitBounds(config.usual_s, config.shortest_s, config.longest_s))
     return NextVisits(policy, config.visits_max, side.client.now_ms)
 
@@ -66,9 +64,6 @@ class NextVisits(Observer):
         self._now_ms = now_ms
         self.late_s = 0.0
         """How many seconds after their due time recent visits took place, on average; the last twenty count most."""
-
-    def __repr__(self) -> str:
-        return f"<NextVisits {self._policy!r}>"
 
     def known_of(self, held: HeldUrl) -> Visit | None:
         data = known_in(held.fields.body) if held.url else b""

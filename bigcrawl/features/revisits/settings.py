@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.revisiting.policies import NEVER, POLICIES
+from bigcrawl.revisiting.rules import NEVER, RULES
 from bigcrawl.setting_group import Group, setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from bigcrawl.config import Config
+
 
 class RevisitConfig(Group):
-    """Whether and when pages are visited again; `rule` is one of `bigcrawl.revisiting.policies`, times are seconds."""
+    """Whether and when pages are visited again; `rule` is one of `bigcrawl.revisiting.rules`, times are seconds."""
 
     rule: str = setting(
         "BIGCRAWL_REVISIT",
@@ -21,7 +23,7 @@ class RevisitConfig(Group):
         "When a page is visited again: never; periodic, after the same wait for all; change-rate, when it has probably "
         "changed; quality, the same, but pages of no higher priority change no faster than the median page; freshness, "
         "so that all pages together are as fresh as possible with one visit in BIGCRAWL_REVISIT_SECONDS each.",
-        choices=POLICIES,
+        choices=RULES,
         alike=True,
         title="Visits again",
     )
@@ -65,3 +67,7 @@ class RevisitConfig(Group):
 
 
 CONFIG: Final = RevisitConfig
+
+
+def is_on(config: Config) -> bool:
+    return config.of(RevisitConfig).rule != NEVER

@@ -11,7 +11,7 @@ from bigcrawl.clock import length_text, time_text
 from bigcrawl.features.revisits.settings import RevisitConfig
 from bigcrawl.listings.changefreqs import CHANGEFREQS
 from bigcrawl.revisiting.change_rate import change_rate
-from bigcrawl.revisiting.policies import NEVER
+from bigcrawl.revisiting.rules import NEVER
 from bigcrawl.revisiting.visit import Visit, VisitFormatError
 from bigcrawl.scheduler.records.body import known_in, look_at_address
 from bigcrawl.scheduler.records.queued_url import listed_in

@@ -39,9 +39,6 @@ class Distinct:
         self._registers = bytearray(registers)
         self._recent: set[str] = set()
 
-    def __repr__(self) -> str:
-        return f"<Distinct {self.count}>"
-
     def add(self, name: str) -> None:
         recent = self._recent
         if name in recent:

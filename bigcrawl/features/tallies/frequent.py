@@ -26,9 +26,6 @@ class Frequent:
         self.others = 0
         self.others_amount = 0
 
-    def __repr__(self) -> str:
-        return f"<Frequent names={len(self._rows)} others={self.others}>"
-
     def __len__(self) -> int:
         return len(self._rows)
 

@@ -37,9 +37,6 @@ class Gaps:
         self._tightest: dict[str, NamedGap] = {}
         self._tightest_below = float("inf")  # gaps with a larger ratio are not among the tightest
 
-    def __repr__(self) -> str:
-        return f"<Gaps measured={sum(self.counts)} too_short={self.counts[0]}>"
-
     def note(self, name: str, gap_ms: int, due_ms: int) -> None:
         if due_ms <= 0:
             return

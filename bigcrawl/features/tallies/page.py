@@ -17,8 +17,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.handout.observers import Observer
-from bigcrawl.scheduler.records.unread import reason_of
-from bigcrawl.scheduler.rules.page_rules import rule_of
+from bigcrawl.scheduler.records.unread import reason_of, rule_of
 
 if TYPE_CHECKING:
     from bigcrawl.scheduler.handout.observers import Headers, NodeSide
@@ -41,9 +40,6 @@ class NodeTallies(Observer):
         self._repeated = self._sent_bytes = 0
         self._sent_ms = side.clock.monotonic_ms()
         self.tallies = Tallies()
-
-    def __repr__(self) -> str:
-        return f"<NodeTallies {self.tallies!r}>"
 
     def record_headers(self, status: int, headers: Headers, body_bytes: int) -> None:
         get = dict.get  # Scrapy's own look-up costs ten times as much

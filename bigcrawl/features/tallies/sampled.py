@@ -26,9 +26,6 @@ class Sampled:
         self._left_out: set[str] = set()  # recently, so that their hashes need not be computed again
         self.depth = 0
 
-    def __repr__(self) -> str:
-        return f"<Sampled names={len(self._counts)} depth={self.depth}>"
-
     @property
     def counts(self) -> Mapping[str, int]:
         return self._counts

@@ -63,9 +63,6 @@ class Tallies:
     def __init__(self) -> None:
         self.begin_anew()
 
-    def __repr__(self) -> str:
-        return f"<Tallies answers={self.ok_answers + self.other_answers} {self.plds!r}>"
-
     def begin_anew(self) -> None:
         self.sizes = [0] * (SIZE_BITS + 1)
         self.ok_bytes = self.html = self.other_answers = self.other_bytes = 0

@@ -45,9 +45,6 @@ class Traps(Feature):
     def __init__(self, rules: TrapRules) -> None:
         self._rules = rules
 
-    def __repr__(self) -> str:
-        return f"<Traps {self._rules!r}>"
-
     @classmethod
     def of_config(cls, config: Config) -> Traps | None:
         rules = TrapRules(config.of(TrapConfig).share, config.of(TrapConfig).divisor)

@@ -28,9 +28,6 @@ class TrapSigns(Observer):
         self._same_content = SameContent(traps.same_share, side.pld_of, side.pld_key)
         self._wildcards = WildcardDns(traps.wildcard_hosts, side.look_up, side.pld_key)
 
-    def __repr__(self) -> str:
-        return f"<TrapSigns {self._same_content!r} {self._wildcards!r}>"
-
     def record_answer(self, held: HeldUrl, body: bytes) -> bytes:
         if self._was_fetched(held):
             return b""  # a revisited page has its own content again, which proves nothing

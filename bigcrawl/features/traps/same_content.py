@@ -48,9 +48,6 @@ class SameContent:
         self._pld_key = pld_key
         self._seen: OrderedDict[str, _Seen] = OrderedDict()
 
-    def __repr__(self) -> str:
-        return f"<SameContent plds={len(self._seen)}>"
-
     def note(self, host: str, body: bytes) -> bytes:
         pld = self._pld_of(host)
         seen = self._seen.get(pld)

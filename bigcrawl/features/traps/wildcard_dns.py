@@ -41,9 +41,6 @@ class WildcardDns:
         self._asking: set[asyncio.Task[None]] = set()
         self._verdicts: dict[str, bytes] = {}
 
-    def __repr__(self) -> str:
-        return f"<WildcardDns plds={len(self._looked_up)} asking={len(self._asking)} verdicts={len(self._verdicts)}>"
-
     def note(self, pld: str) -> None:
         count = self._looked_up.get(pld, 0) + 1
         self._looked_up[pld] = count

@@ -31,9 +31,8 @@ _LEVEL_STEP: Final = 0x9E3779B97F4A7C15  # spreads the levels of a key over all 
 _MASK: Final = (1 << 64) - 1
 
 
-def observer_of(side: NodeSide) -> PageVotes | None:
-    config = side.config.of(VoteConfig)
-    return PageVotes(side, have_ranks=config.have_ranks) if config.are_counted else None
+def observer_of(side: NodeSide) -> PageVotes:
+    return PageVotes(side, have_ranks=side.config.of(VoteConfig).have_ranks)
 
 
 class Ballot:
@@ -50,9 +49,6 @@ class Ballot:
         self.received = received
         self.hands_on = hands_on
         self.priorities: dict[str, int] = {}
-
-    def __repr__(self) -> str:
-        return f"<Ballot of {self.page} urls={len(self.priorities)}>"
 
     def add(self, urls: Iterable[str], priority: int) -> None:
         priorities = self.priorities
@@ -79,9 +75,6 @@ class PageVotes(Observer):
         self.lost = 0
         """Votes dropped because too many waited."""
         side.carry(self)
-
-    def __repr__(self) -> str:
-        return f"<PageVotes waiting={self._count} lost={self.lost}>"
 
     def links_of(self, held: HeldUrl) -> Ballot:
         return Ballot(self, held.url, received_of(held.fields.flags), hands_on=not self._was_fetched(held))

@@ -9,6 +9,8 @@ from bigcrawl.setting_group import Group, derived, setting
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from bigcrawl.config import Config
+
 BY_RANKS: Final = "opic"
 """The prioritizer that needs pages' ranks."""
 
@@ -32,3 +34,7 @@ class VoteConfig(Group):
 
 
 CONFIG: Final = VoteConfig
+
+
+def is_on(config: Config) -> bool:
+    return config.of(VoteConfig).are_counted

@@ -22,9 +22,6 @@ class Drops:
         self._obeys_robots = obeys_robots
         self._reported: set[str] = set()
 
-    def __repr__(self) -> str:
-        return f"<Drops reported={sorted(self._reported)}>"
-
     def count_dropped(self, reason: str, message: str, about: str = "", *, is_fault: bool = True) -> None:
         """Count a request that is not queued, and report each `about` once, as an error if it is a fault."""
         assert self._crawler.stats is not None

@@ -47,9 +47,6 @@ class Joining:
         self._has_warned = False
         self.has_begun_crawl = False
 
-    def __repr__(self) -> str:
-        return f"<Joining of {self._config.crawl.name} by {self._client!r}>"
-
     async def join(self, engine: EngineSide, values: Values = PLAIN) -> Node | None:
         """Start a node; first delete the crawl if BIGCRAWL_FRESH is set.
 

@@ -59,9 +59,6 @@ class ScrapyEngine(EngineSide):
         self._outputs = Outputs()
         self._node: Node | None = None
 
-    def __repr__(self) -> str:
-        return f"<ScrapyEngine {self._outputs!r}>"
-
     def open(self, outputs: Outputs, callbacks: Callbacks) -> None:
         self._outputs = outputs
         self.storage = outputs.storage

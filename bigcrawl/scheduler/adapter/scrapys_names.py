@@ -36,9 +36,6 @@ class ScrapysNames:
         crawler.signals.connect(self.update, stats_wanted)
         crawler.signals.connect(self.update, signals.spider_closed)
 
-    def __repr__(self) -> str:
-        return f"<ScrapysNames of {self._node!r}>"
-
     def attach(self, node: Node, spider: Spider, values: Values) -> None:
         self._node = node
 

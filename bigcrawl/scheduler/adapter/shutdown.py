@@ -46,9 +46,6 @@ class Shutdown:
         self.is_closing = probe.is_closing
         self._is_open = probe.is_open
 
-    def __repr__(self) -> str:
-        return f"<Shutdown closing={self.is_closing()} failed={self.has_failed}>"
-
     def attach(self, node: Node) -> None:
         self._node = node
 

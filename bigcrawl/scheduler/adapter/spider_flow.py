@@ -17,9 +17,6 @@ class SpiderFlow:
         self._shutdown = shutdown
         self._node: Node | None = None
 
-    def __repr__(self) -> str:
-        return f"<SpiderFlow offered={self.offered()} is_ending={self.is_ending}>"
-
     def attach(self, node: Node) -> None:
         self._node = node
 

@@ -65,9 +65,6 @@ class SpiderIntake:
         self._node: Node | None = None
         self._live: LiveRequests | None = None
 
-    def __repr__(self) -> str:
-        return f"<SpiderIntake start_requests={len(self._start_requests)} {self._tries!r}>"
-
     def record_forbidden(self) -> None:
         self.others_forbidden += 1
 

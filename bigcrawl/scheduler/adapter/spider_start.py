@@ -35,9 +35,6 @@ class SpiderStart:
         self._node: Node | None = None
         self._spider: Spider | None = None
 
-    def __repr__(self) -> str:
-        return f"<SpiderStart of {self._spider!r}>"
-
     def attach(self, node: Node, spider: Spider) -> None:
         self._node, self._spider = node, spider
 

@@ -19,8 +19,7 @@ from bigcrawl.scheduler.adapter.fetch_errors import (
 )
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.outcomes import ABORTED
-from bigcrawl.scheduler.records.unread import detail_of
-from bigcrawl.scheduler.rules.page_rules import number_of
+from bigcrawl.scheduler.records.unread import detail_of, number_of
 from bigcrawl.url.canonical import host_of
 
 if TYPE_CHECKING:
@@ -56,9 +55,6 @@ class StartedRequests:
         self._live: LiveRequests | None = None
         self._unqueued: deque[Request] = deque()
         self._refusals: WeakKeyDictionary[Request, Exception] = WeakKeyDictionary()
-
-    def __repr__(self) -> str:
-        return f"<StartedRequests {len(self._held)}>"
 
     def __len__(self) -> int:
         return len(self._held)

@@ -43,9 +43,6 @@ class Tries:
         self._started = started
         self._url_bytes_max = url_bytes_max
 
-    def __repr__(self) -> str:
-        return f"<Tries of {len(self._started)}>"
-
     def redirected_from(self, meta: dict[str, Any]) -> HeldUrl | None:
         """Return the URL in process that redirected to a request with this meta, unless the meta is a copy."""
         came_from = meta.get("redirect_urls")
@@ -117,9 +114,6 @@ class Apart:
 
     def __init__(self, fingerprint: Callable[[Request], bytes]) -> None:
         self._fingerprint = fingerprint
-
-    def __repr__(self) -> str:
-        return f"<Apart by {self._fingerprint!r}>"
 
     def __call__(self, request: Request) -> bytes:
         meta = {"verbatim_url": True} if request.meta.get("verbatim_url") else None

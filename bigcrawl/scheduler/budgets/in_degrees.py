@@ -64,9 +64,6 @@ class InDegreeCounts:
     def of(cls, in_degrees: InDegreeArray) -> Self:
         return cls(_binned(in_degrees))
 
-    def __repr__(self) -> str:
-        return f"<InDegreeCounts {self.total} PLDs>"
-
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
@@ -153,9 +150,6 @@ class Ranks:
         self._counts = counts.by_bin
         self.total = counts.total
         self._above = self.total - np.cumsum(self._counts)
-
-    def __repr__(self) -> str:
-        return f"<Ranks of {self.total} PLDs>"
 
     def worst(self, in_degrees: InDegreeArray) -> CountArray:
         bins = bins_of(in_degrees)

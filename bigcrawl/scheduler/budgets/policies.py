@@ -153,9 +153,6 @@ class _Checked:
         for sample in ([], [0, 1, 2, 2, 100, (1 << 32) - 1]):  # fail at start rather than in the first step
             self.budgets(np.arange(len(sample), dtype=np.uint64), np.array(sample, dtype=np.uint32))
 
-    def __repr__(self) -> str:
-        return f"<{self._name}: {self._policy!r}>"
-
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
         try:
             found = np.asarray(self._policy.budgets(plds, in_degrees))

@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING
 
 from isal import isal_zlib
 
-from bigcrawl.exceptions import ConfigError, CorruptionError
+from bigcrawl.exceptions import ConfigError, CorruptionError, LostCrawlError
 from bigcrawl.json_text import read_json
 from bigcrawl.private_files import disk_error, gone, make_private_directory, whole_file
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
 from bigcrawl.scheduler.crawl.crawls_spider import require_spider
-from bigcrawl.scheduler.crawl.stored_record import UnknownToRedisError, find_stored, keep_in_store
 from bigcrawl.scheduler.partition.directory import is_unused
 from bigcrawl.scheduler.records.queued_url import BATCH_VERSION
 from bigcrawl.url.canonical import CANONICAL_VERSION
@@ -72,7 +71,7 @@ async def open_record(
     if "id" not in stored:
         try:
             return await _open(client, config, objects, stored)
-        except UnknownToRedisError:
+        except LostCrawlError:
             # Another node may have begun the crawl meanwhile.
             stored = await _read_redis(client, key)
             if "id" not in stored:
@@ -89,7 +88,14 @@ async def _open(
     path = config.crawl_dir / RECORD_FILE
     local = _read_file(path)
     is_new = "id" not in stored
-    kept = await find_stored(objects, config.name, stored)
+    kept = None
+    if objects is not None:
+        from bigcrawl.scheduler.crawl.stored_record import find_stored, keep_in_store
+
+        kept = await find_stored(objects, config.name, stored)
+    elif "store" in stored:
+        url = stored["store"].decode()
+        raise ConfigError(f"crawl {config.name!r} has its state in the store {url}: set BIGCRAWL_STORE_URL to it")
     if not stored.keys() >= {*wanted, *_MADE_ONCE}:
         if local is not None and "id" not in stored:
             await _require_unused(local, wanted, config)
@@ -154,7 +160,7 @@ async def _require_unused(local: dict[str, str], wanted: dict[str, str], config:
     _compare(wanted, {name: value for name, value in local.items() if name != "id"}, config)
     directories = list(config.crawl_dir.glob("p[0-9]*"))
     if not await asyncio.to_thread(lambda: all(map(is_unused, directories))):
-        raise UnknownToRedisError(
+        raise LostCrawlError(
             f"{config.crawl_dir} holds crawl {config.name!r}, but the Redis does not know it: point "
             f"BIGCRAWL_REDIS_URL at the Redis of that crawl, or start anew with BIGCRAWL_FRESH=1"
         )

@@ -6,15 +6,18 @@ fingerprints once, when it is taken, unless its request has `dont_filter`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bigcrawl.scheduler.records.body import look_at_request
-from bigcrawl.url.scrapy_fingerprint import SCHEMES, fingerprint_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from bigcrawl.scheduler.records.held import HeldUrl
+
+
+FINGERPRINTS: Final = "fingerprints"
+"""The field of the control hash that names the fingerprints' scheme, see `bigcrawl.url.scrapy_fingerprint`."""
 
 
 class FetchedElsewhere:
@@ -26,8 +29,13 @@ class FetchedElsewhere:
         return f"<FetchedElsewhere {self._scheme or 'nothing'}>"
 
     def adopt(self, field: bytes | None) -> None:
-        scheme = (field or b"").decode("ascii", "replace")
-        self._scheme = scheme if scheme in SCHEMES else ""
+        """Look URLs up from now on, or no more, if `field` is None: few crawls are imported from another crawler."""
+        self._scheme = ""
+        if field is not None:
+            from bigcrawl.url.scrapy_fingerprint import SCHEMES
+
+            scheme = field.decode("ascii", "replace")
+            self._scheme = scheme if scheme in SCHEMES else ""
 
     @property
     def is_known(self) -> bool:
@@ -36,6 +44,8 @@ class FetchedElsewhere:
     async def has(self, held: HeldUrl) -> bool:
         if not self._scheme:
             return False
+        from bigcrawl.url.scrapy_fingerprint import fingerprint_of
+
         request = look_at_request(held.fields.body)
         if request.dont_filter:
             return False

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.crawl.fetched_elsewhere import FINGERPRINTS
 from bigcrawl.url.scrapy_fingerprint import SCHEMES, fingerprint_of
 
 if TYPE_CHECKING:
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from bigcrawl.redisdb.client import RedisClient
-
-FINGERPRINTS: Final = "fingerprints"
-"""The field of the control hash that names the fingerprints' scheme, see `bigcrawl.url.scrapy_fingerprint`."""
 
 _BUCKET_BITS: Final = 17  # 8 of a million fingerprints in a bucket, or 6 KB of a hundred million
 _SHIFT: Final = np.uint64(64 - _BUCKET_BITS)

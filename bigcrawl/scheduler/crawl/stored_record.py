@@ -17,7 +17,7 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from bigcrawl.exceptions import ConfigError, CorruptionError
+from bigcrawl.exceptions import ConfigError, CorruptionError, LostCrawlError
 from bigcrawl.json_text import read_json
 
 if TYPE_CHECKING:
@@ -35,21 +35,12 @@ _LOOK_S = 0.1
 _DELETED_AT_ONCE = 16
 
 
-class UnknownToRedisError(ConfigError): ...
-
-
-async def find_stored(objects: Objects | None, crawl: str, in_redis: Mapping[str, bytes]) -> dict[str, str] | None:
+async def find_stored(objects: Objects, crawl: str, in_redis: Mapping[str, bytes]) -> dict[str, str] | None:
     """Return the crawl record in the store, if there is one. `in_redis` has no id for a new crawl.
 
     Raises:
         ConfigError: only one of Redis and the store knows the crawl.
     """
-    if objects is None:
-        if _FIELD in in_redis:
-            raise ConfigError(
-                f"crawl {crawl!r} has its state in the store {in_redis[_FIELD].decode()}: set BIGCRAWL_STORE_URL to it"
-            )
-        return None
     data = await asyncio.to_thread(objects.get, _name(crawl))
     if data is None and _FIELD in in_redis:
         raise ConfigError(
@@ -58,7 +49,7 @@ async def find_stored(objects: Objects | None, crawl: str, in_redis: Mapping[str
             f"BIGCRAWL_FRESH=1"
         )
     if "id" not in in_redis and await asyncio.to_thread(_has_points, objects, crawl):
-        raise UnknownToRedisError(
+        raise LostCrawlError(
             f"{objects.url} holds crawl {crawl!r}, but the Redis does not know it: point BIGCRAWL_REDIS_URL at the "
             f"Redis of that crawl, or start anew with BIGCRAWL_FRESH=1"
         )

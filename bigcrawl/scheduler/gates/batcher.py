@@ -24,9 +24,6 @@ class Batcher(Generic[Question, Answer]):
         self._waiting: list[tuple[Question, asyncio.Future[Answer]]] = []
         self._asker: asyncio.Task[None] | None = None
 
-    def __repr__(self) -> str:
-        return f"<Batcher waiting={len(self._waiting)}>"
-
     async def ask(self, question: Question) -> Answer:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Answer] = loop.create_future()

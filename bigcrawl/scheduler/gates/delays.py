@@ -39,9 +39,6 @@ class Paces:
         )
         self.servers_have_gaps = self._policy.server_delay_ms > 0
 
-    def __repr__(self) -> str:
-        return f"<Paces hosts={len(self._budgets)} servers={len(self._met)}>"
-
     @property
     def differ(self) -> bool:
         return self.are_scaled or len(self.delays) > 0

@@ -49,7 +49,7 @@ class Gatekeeper:
         self,
         starts: Starts,
         robots: Robots,
-        heads: HeadFirst,
+        heads: HeadFirst | None,
         elsewhere: FetchedElsewhere,
         outlet: Outlet,
         aside: SetsAside,
@@ -94,7 +94,7 @@ class Gatekeeper:
             return
         if self._end_if_forbidden(held, known):
             return
-        if self._heads.is_due(held):
+        if self._heads is not None and self._heads.is_due(held):
             self._spawn(self._decide, held)
             return
         try:
@@ -131,7 +131,7 @@ class Gatekeeper:
                 self._outlet.give_back(held, rest_ms, "robots")
         elif self._end_if_forbidden(held, known):
             return
-        elif self._heads.is_due(held):
+        elif self._heads is not None and self._heads.is_due(held):
             await self._ask_head(held)
         else:
             await self._starts.grant(held)
@@ -140,6 +140,7 @@ class Gatekeeper:
     async def _ask_head(self, held: HeldUrl) -> None:
         if not await self._starts.begin_instead(held):
             return
+        assert self._heads is not None
         rule = await self._heads.ask(held)
         rest_ms = max(self._robots.rest_ms(held.authority), held.retry_after_ms)
         held.record_asked(rest_ms)

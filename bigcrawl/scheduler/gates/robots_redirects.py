@@ -60,9 +60,6 @@ class RobotsRedirects:
         self.answered = 0
         self.times = Histogram()
 
-    def __repr__(self) -> str:
-        return f"<RobotsRedirects fetched={self.fetched}>"
-
     async def fetch(self, url: str, host: str, gaps: tuple[Space, ...], like: bytes = b"") -> Fetched:
         """Fetch a URL of a held host, and its redirects, as `Fetch` says."""
         for hop in range(REDIRECTS_MAX + 1):

@@ -55,9 +55,6 @@ class RulesShelf:
         self._write_at = WAITING_MAX
         self._has_complained = False
 
-    def __repr__(self) -> str:
-        return f"<RulesShelf open={len(self._open)} waiting={len(self._waiting)}>"
-
     async def get(self, partition: int, authority: str) -> bytes:
         waiting = self._waiting.get((partition, authority))
         return waiting if waiting is not None else await self._asked.ask((partition, authority))

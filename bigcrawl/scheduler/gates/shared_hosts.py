@@ -80,9 +80,6 @@ class SharedHosts:
         self.are_kept = False
         self.may_take = True
 
-    def __repr__(self) -> str:
-        return f"<SharedHosts are_kept={self.are_kept} held={len(self._holds)} left={len(self._left)}>"
-
     @property
     def company(self) -> tuple[bool, bool]:
         return self.are_kept, self._holds_all

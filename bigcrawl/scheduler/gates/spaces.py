@@ -32,9 +32,6 @@ class Spaces:
         self._paces = paces
         self._pld_of = pld_of
 
-    def __repr__(self) -> str:
-        return f"<Spaces pld={self._pld_delay_ms} group={self._group}>"
-
     @property
     def are_kept(self) -> bool:
         return bool(self._pld_delay_ms or self._group or self._paces.delays.has_pld_delays)

@@ -13,7 +13,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.politeness.speed_plan import parse_speed
+from bigcrawl.politeness.speed_plan import NO_PLAN
 from bigcrawl.politeness.start_permits import ASK_MS, HORIZON_MS, StartPermits
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
@@ -37,6 +37,15 @@ REFUSED_ALONE_MS_MAX = 10_000
 ASK_SOON_MS = 40  # after something to fetch has come
 
 
+def plan_of(text: str, zone: str, where: str = "BIGCRAWL_SPEED") -> SpeedPlan:
+    """Return the plan that a text describes, as `parse_speed`, which is imported only if there is one."""
+    if not text and zone == "UTC":
+        return NO_PLAN
+    from bigcrawl.politeness.speed_words import parse_speed
+
+    return parse_speed(text, zone, where)
+
+
 class SpeedControl:
     def __init__(self, config: Config, client: RedisClient, clock: Clock, wake: Callable[[], None]) -> None:
         """`wake` is called when a fetch may start.
@@ -46,7 +55,7 @@ class SpeedControl:
         """
         self._keys = CrawlKeys(config.crawl.name)
         self._zone = config.pace.time_zone
-        self._of_settings = parse_speed(config.pace.speed, self._zone)
+        self._of_settings = plan_of(config.pace.speed, self._zone)
         self._client = client
         self._clock = clock
         self._stored: bytes | None = None  # overrides the settings
@@ -61,9 +70,6 @@ class SpeedControl:
         self.limits = False
         self._wake = wake
         self._follow_plan()
-
-    def __repr__(self) -> str:
-        return f"<SpeedControl {self._permits!r} waiting={len(self._waiters)}>"
 
     @property
     def speed(self) -> Speed:
@@ -83,7 +89,7 @@ class SpeedControl:
         self._follow_plan()
 
     def _parsed(self, text: bytes) -> SpeedPlan:
-        return parse_speed(text.decode(), self._zone, "the crawl's speed")
+        return plan_of(text.decode(), self._zone, "the crawl's speed")
 
     def _follow_plan(self) -> None:
         speed = self.plan.at(self._clock.monotonic_ms() + self._ahead_ms)

@@ -43,9 +43,6 @@ class Starts:
         self._turn = turn
         self._try_start = try_start
 
-    def __repr__(self) -> str:
-        return f"<Starts {self._passages!r}>"
-
     def known_address(self, host: str) -> str | None:
         """Return the host's address if its fetch needs no answer from outside this process, else None."""
         passages = self._passages
@@ -113,9 +110,6 @@ class HeadFirst:
         self._gaps = gaps
         self._clock = starts.clock
         self._retry_after_max_ms = retry_after_max_ms
-
-    def __repr__(self) -> str:
-        return f"<HeadFirst {self._rules!r}>"
 
     def is_due(self, held: HeldUrl) -> bool:
         if not self._rules or held.fields.flags & ASKED or not self._rules.ask(held.url):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.handout.lease import Lease
 from bigcrawl.scheduler.records.held import Stage
 
 if TYPE_CHECKING:
@@ -19,6 +18,21 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held import HeldUrl
 
 SLOW_WAIT_MS = 5_000
+
+
+class Lease:
+    """The shortest lease of the node's partitions, monotonic; 0 before the first."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.ends_ms = 0
+
+    @property
+    def is_valid(self) -> bool:
+        return self._clock.monotonic_ms() < self.ends_ms
+
+    def renew(self, ends_ms: int) -> None:
+        self.ends_ms = ends_ms
 
 
 class Buffer:

@@ -35,9 +35,6 @@ class Crowd:
         self.fetches_max = UNLIMITED if self._is_fixed else self.limit
         self._on_change = on_change
 
-    def __repr__(self) -> str:
-        return f"<Crowd fetches_max={self.fetches_max} {self._limit!r}>"
-
     def __str__(self) -> str:
         return f"{self.limit} of {self._most} fetches at a time"
 

@@ -66,9 +66,6 @@ class Ends:
         self.fetch_times = Histogram()
         self.lateness = Histogram()
 
-    def __repr__(self) -> str:
-        return f"<Ends held={len(self.held)} {self.health!r}>"
-
     @property
     def may_come_again(self) -> bool:
         return self._before_end is not None

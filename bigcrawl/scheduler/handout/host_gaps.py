@@ -30,9 +30,6 @@ class HostGaps:
         self._ended: BoundedDict[str, tuple[int, int]] = BoundedDict(HOSTS_REMEMBERED)
         """By host: the end of its last fetch, on the monotonic clock, and the rest that was due then."""
 
-    def __repr__(self) -> str:
-        return f"<HostGaps hosts={len(self._ended)}>"
-
     def record_start(self, host: str, now_ms: int) -> None:
         last = self._ended.pop(host, None)
         if last is not None and self._record_gap is not None:

@@ -51,9 +51,6 @@ class HostHealth:
         self.failures = 0
         self._failing: BoundedDict[str, tuple[int, int]] = BoundedDict(HOSTS_REMEMBERED)
 
-    def __repr__(self) -> str:
-        return f"<HostHealth answered={len(self._answered)} bad={len(self._bad)} failing={len(self._failing)}>"
-
     @property
     def failing(self) -> int:
         return len(self._failing)

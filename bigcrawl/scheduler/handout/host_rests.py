@@ -31,9 +31,6 @@ class RestsAfterFetches:
         self._pages: BoundedDict[str, int] = BoundedDict(HOSTS_KEPT)
         self._is_between_starts = policy.host_connections > 1
 
-    def __repr__(self) -> str:
-        return f"<RestsAfterFetches {self._policy}>"
-
     def of_fetch(self, held: HeldUrl) -> int:
         """Return how long the host of a URL rests after its fetch; called once a fetch.
 

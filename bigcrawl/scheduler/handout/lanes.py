@@ -105,9 +105,6 @@ class Lanes:
         self._looked_ms = -LOOK_MS
         self.connect(offer=_nothing, wake=lambda: None, hosts=lambda: 0, is_alone=lambda: True)
 
-    def __repr__(self) -> str:
-        return f"<Lanes hosts={len(self._lanes)} open={len(self._open)}>"
-
     def connect(
         self,
         *,

@@ -23,9 +23,6 @@ class MissedStarts:
         self._asking: set[HeldUrl] = set()
         self.late: deque[HeldUrl] = deque()
 
-    def __repr__(self) -> str:
-        return f"<MissedStarts late={len(self.late)} asking={len(self._asking)}>"
-
     def put(self, held: HeldUrl) -> None:
         self.late.append(held)
 

@@ -15,7 +15,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bigcrawl.content.exact_copies import content_key
-from bigcrawl.feature_list import modules_of
+from bigcrawl.feature_list import modules_on
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
@@ -229,11 +229,8 @@ class Observers:
 
     @classmethod
     def of_node(cls, held: HeldUrls, outbox: TakesRows, side: NodeSide) -> Observers:
-        made = (module.observer_of(side) for module in modules_of("page"))
+        made = (module.observer_of(side) for module in modules_on("page", side.config))
         return cls(held, outbox, (observer for observer in made if observer is not None))
-
-    def __repr__(self) -> str:
-        return f"<Observers {self.all!r}>"
 
     def _those_with(self, name: str) -> tuple[Callable[..., Any], ...]:
         default = getattr(Observer, name)

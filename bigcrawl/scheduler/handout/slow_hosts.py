@@ -24,9 +24,6 @@ class SlowHosts:
         self.after_ms = after_ms or NEVER_MS
         self.hosts: BoundedDict[str, None] = BoundedDict(HOSTS_REMEMBERED)
 
-    def __repr__(self) -> str:
-        return f"<SlowHosts {len(self.hosts)} fetching={len(self.fetching)}>"
-
     def have_room_for(self, host: str) -> bool:
         return host not in self.hosts or len(self.fetching) < max(1, self._crowd.shared // FETCHES_PART)
 

@@ -39,9 +39,6 @@ class StartGaps:
         self._started_ms: BoundedDict[str, int] = BoundedDict(GATES_REMEMBERED)
         self._sent_us: BoundedDict[str, int] = BoundedDict(GATES_REMEMBERED)
 
-    def __repr__(self) -> str:
-        return f"<StartGaps {len(self._started_ms)}>"
-
     def try_start(self, gaps: tuple[Space, ...], now_ms: int) -> int:
         """Return 0 and record the start if a fetch that starts now keeps all its gaps, else return the ms to wait."""
         wait_ms = _wait(self._started_ms, gaps, now_ms, 1)

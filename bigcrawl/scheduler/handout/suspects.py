@@ -43,9 +43,6 @@ class Suspects:
         self.cleared: list[HeldUrl] = []
         self._wake = wake
 
-    def __repr__(self) -> str:
-        return f"<Suspects waiting={self.waiting} tried={len(self._tried)}>"
-
     def __len__(self) -> int:
         return self.waiting + len(self._tried)
 

@@ -22,7 +22,6 @@ from bigcrawl.scheduler.node.troubles import Troubles
 from bigcrawl.scheduler.node.workload import Workload
 from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
 from bigcrawl.scheduler.owner.ownership import Ownership
-from bigcrawl.scheduler.queues.prioritizers import counts_links
 from bigcrawl.scheduler.records.held_urls import HeldUrls
 
 if TYPE_CHECKING:
@@ -149,6 +148,6 @@ def _outbox_of(crawl: JoinedCrawl) -> Outbox:
     config = crawl.config
     name, partitions, urls_max = config.crawl.name, config.crawl.partitions, config.frontier.outbox_urls_max
     # Without budgets only some prioritizers need in-degrees.
-    needs_links = config.budget.policy != NO_POLICY or counts_links(config.frontier.prioritizer)
+    needs_links = config.budget.policy != NO_POLICY or config.frontier.counts_links
     link_graph = LinkGraph(crawl.pld_of, crawl.pld_key, partitions) if needs_links else None
     return Outbox(crawl.node_id, name, urls_max, crawl.clock, link_graph, partitions, config.frontier.step_ms // 2)

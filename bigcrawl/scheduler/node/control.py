@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of
-from bigcrawl.scheduler.crawl.fingerprints import FINGERPRINTS
+from bigcrawl.scheduler.crawl.fetched_elsewhere import FINGERPRINTS
 from bigcrawl.scheduler.rules.blacklist import Blacklist, in_force, parse_entries
 from bigcrawl.scheduler.rules.delay_rules import DelayBook, delays_in_force, parse_delays
 

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.crawl.fetched_elsewhere import FetchedElsewhere
-from bigcrawl.scheduler.crawl.fingerprints import Fingerprints
 from bigcrawl.scheduler.gates.address_check import AddressCheck
 from bigcrawl.scheduler.gates.batcher import Batcher
 from bigcrawl.scheduler.gates.dns_answers import SharedAnswers
@@ -19,7 +18,6 @@ from bigcrawl.scheduler.gates.spaces import Spaces
 from bigcrawl.scheduler.gates.starts import HeadFirst, Starts
 from bigcrawl.scheduler.node.forbidden_sweep import Sweeper
 from bigcrawl.scheduler.node.set_aside import Aside
-from bigcrawl.scheduler.rules.head_rules import HeadRules
 
 if TYPE_CHECKING:
     from bigcrawl.politeness.dns_cache import DnsCache
@@ -61,8 +59,13 @@ class Gates:
         redirects = RobotsRedirects(crawl, starts, fetch, handout.host_gaps, observers.record_robots)
         self.robots = Robots(config, client, clock, starts, redirects, paces, handout.health.fails)
         asked_max_ms = config.politeness.retry_after_max_ms
-        heads = HeadFirst(HeadRules(config), starts, fetch, handout.host_gaps, asked_max_ms)
-        self.elsewhere = FetchedElsewhere(Batcher(Fingerprints(client, name).have).ask)
+        heads = None
+        if config.filters.head_first:
+            from bigcrawl.scheduler.rules.head_rules import HeadRules
+
+            heads = HeadFirst(HeadRules(config), starts, fetch, handout.host_gaps, asked_max_ms)
+        self._fingerprints: Batcher[int, bool] | None = None
+        self.elsewhere = FetchedElsewhere(self._ask_fingerprints)
         self.sweeper = Sweeper(client, ownership, self.robots, clock)
         self.gatekeeper = Gatekeeper(starts, self.robots, heads, self.elsewhere, handout, self.aside, self.sweeper)
 
@@ -71,6 +74,13 @@ class Gates:
 
     async def _budget_of(self, host: str) -> int:
         return await self._ownership.budgets.of_host(self._crawl.partition_of_host(host), host)
+
+    async def _ask_fingerprints(self, fingerprint: int) -> bool:
+        if self._fingerprints is None:
+            from bigcrawl.scheduler.crawl.fingerprints import Fingerprints
+
+            self._fingerprints = Batcher(Fingerprints(self._crawl.client, self._crawl.config.crawl.name).have)
+        return await self._fingerprints.ask(fingerprint)
 
     def open(self) -> None:
         if self._crawl.config.dns.shared_answers:

@@ -18,7 +18,6 @@ from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, Ranks, sum_publi
 from bigcrawl.scheduler.budgets.lowered import divided
 from bigcrawl.scheduler.budgets.policies import NO_POLICY, make_policy
 from bigcrawl.scheduler.partition.fold.feature import features_of
-from bigcrawl.scheduler.queues.prioritizers import Prioritizing, as_given, counts_links, make_prioritizer
 from bigcrawl.scheduler.records.body import address_or_none
 from bigcrawl.scheduler.rules.blacklist import NOTHING
 from bigcrawl.scheduler.rules.budget_rules import merge_rules, parse_rules, read_live_rules
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.partition.partition import Partition
+    from bigcrawl.scheduler.queues.prioritizers import Prioritizing
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
     from bigcrawl.scheduler.rules.blacklist import Blacklist
     from bigcrawl.scheduler.rules.budget_rules import Rule
@@ -65,11 +65,7 @@ class CrawlBudgets:
         self._client = client
         self._keys = CrawlKeys(config.crawl.name)
         make_policy(config.budget, EMPTY_COUNTS)
-        self._prioritizer = make_prioritizer(config.frontier.prioritizer)
-        self._counts_links = counts_links(config.frontier.prioritizer)
-        if self._prioritizer is None and any(feature.changes_scores for feature in features_of(config)):
-            self._prioritizer = as_given
-        self._prioritizing: Prioritizing | None = None
+        self._prioritizing = _prioritizing_of(config)
         self._generation, self._links_scored = 1, 0
         self._rules = parse_rules(config.budget.rules)
         self._live: dict[str, Rule] = {}
@@ -86,9 +82,6 @@ class CrawlBudgets:
         self._blacklist: Blacklist = NOTHING
         self._new_blacklist: Blacklist = NOTHING
         self._withholds: Callable[[QueuedUrl], bool] | None = None
-
-    def __repr__(self) -> str:
-        return f"<CrawlBudgets {self._counts!r} {self.budgets!r}>"
 
     def begin(self) -> None:
         """Make budgets without counts, once the public-suffix list is known."""
@@ -168,7 +161,7 @@ class CrawlBudgets:
         partition.sources.set_prioritizing(self._prioritizing)
 
     def _changed(self, owned: Iterable[OwnedPartition]) -> dict[int, InDegreeCounts]:
-        if self._config.budget.policy == NO_POLICY and not self._counts_links:
+        if self._config.budget.policy == NO_POLICY and not self._config.frontier.counts_links:
             return {}
         counts = {each.keys.partition: each.disk.state.in_degrees for each in owned}
         known = self._published.get
@@ -190,20 +183,13 @@ class CrawlBudgets:
 
     def _renew(self) -> None:
         self.budgets = self._new_budgets()
-        if self._prioritizer is None:
+        if self._prioritizing is None:
             return
         # Scoring again at each doubling costs each waiting URL about one more look.
-        if self._counts_links and self._counts.links >= 2 * max(1, self._links_scored):
+        if self._prioritizing.counts_links and self._counts.links >= 2 * max(1, self._links_scored):
             self._generation += 1
             self._links_scored = self._counts.links
-        has_failed = self._prioritizing is not None and self._prioritizing.has_failed
-        self._prioritizing = Prioritizing(
-            self._prioritizer,
-            Ranks(self._counts),
-            self._generation,
-            has_failed=has_failed,
-            counts_links=self._counts_links,
-        )
+        self._prioritizing = self._prioritizing.renewed(Ranks(self._counts), self._generation)
 
     def _new_budgets(self) -> EffectiveBudgets | None:
         rules = merge_rules(self._rules, self._live)
@@ -213,3 +199,13 @@ class CrawlBudgets:
         self.limited.clear()
         self.limited.update(*rules.values())
         return make_budgets(self._config.budget, self._counts, self._book, address_or_none)
+
+
+def _prioritizing_of(config: Config) -> Prioritizing | None:
+    """Return how URLs are scored, or None. Only a crawl that scores them imports the prioritizers."""
+    if not config.frontier.prioritizer and not any(feature.changes_scores for feature in features_of(config)):
+        return None
+    from bigcrawl.scheduler.queues.prioritizers import Prioritizing, as_given, make_prioritizer
+
+    prioritizer = make_prioritizer(config.frontier.prioritizer) or as_given
+    return Prioritizing(prioritizer, Ranks(EMPTY_COUNTS), counts_links=config.frontier.counts_links)

@@ -47,9 +47,6 @@ class DamagedPartitions:
         self._marked: set[int] = set()
         self._look: asyncio.Task[None] | None = None
 
-    def __repr__(self) -> str:
-        return f"<DamagedPartitions {sorted(self._looks)}>"
-
     @property
     def is_looking(self) -> bool:
         return self._look is not None and not self._look.done()

@@ -30,9 +30,6 @@ class Retention:
         self._loss_ms = loss_ms
         self._marks: deque[tuple[int, int]] = deque()  # (running ms, last batch durable since)
 
-    def __repr__(self) -> str:
-        return f"<Retention {self._loss_ms} ms, marks={len(self._marks)}>"
-
     def note(self, running_ms: int, batch_number: int) -> None:
         marks, oldest_ms = self._marks, running_ms - KEYS_TIMES * self._loss_ms
         while len(marks) > 1 and marks[1][0] <= oldest_ms:
@@ -68,9 +65,6 @@ class Durability:
         self._trim: tuple[str, int] = (NO_INBOX_ID, 0)
         self._owes_trim = False
         self._folded = committed.manifest.folded_urls
-
-    def __repr__(self) -> str:
-        return f"<Durability forced_ms={self.forced_ms} trim={self.trim}>"
 
     @property
     def trim(self) -> tuple[str, int]:

@@ -37,9 +37,6 @@ class DurableRounds:
         self._times = Timetable()
         self._checkpoint = 0
 
-    def __repr__(self) -> str:
-        return f"<DurableRounds of {self._table!r}>"
-
     async def run_due(self, checkpoint: int = 0) -> None:
         now_ms = self._clock.monotonic_ms()
         if now_ms < self._look_ms:

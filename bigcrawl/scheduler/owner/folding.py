@@ -78,9 +78,6 @@ class Folding:
         self._times = Timetable()
         self._need = (False, False)
 
-    def __repr__(self) -> str:
-        return f"<Folding of {self._table!r} unconfirmed={len(self._unconfirmed)}>"
-
     async def step_due(self, *, starved: bool, idle: bool = False) -> Round:
         """Run the steps that are due. `starved`: too little to fetch; `idle`: no work at all."""
         untold = await self._owed_sender.send()

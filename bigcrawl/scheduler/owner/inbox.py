@@ -49,9 +49,6 @@ class InboxReader:
         self._read_upto = NO_INBOX_ID
         self._heard_nothing()
 
-    def __repr__(self) -> str:
-        return f"<InboxReader has_urls={self.has_urls} has_others={self.has_others} unfolded={self.unfolded_urls}>"
-
     def _heard_nothing(self) -> None:
         """Forget earlier news: the current step reads now, and later news may be of entries that it does not get."""
         self._were_urls_noted = self._were_others_noted = False
@@ -109,9 +106,6 @@ class MovedUrls:
 
     def __init__(self) -> None:
         self._moves: deque[tuple[int, str, str, array[int]]] = deque()
-
-    def __repr__(self) -> str:
-        return f"<MovedUrls of {len(self._moves)} calls>"
 
     def note(self, entry_id: str, host: str, orders: Iterable[int], running_ms: int) -> None:
         self._moves.append((running_ms, entry_id, host, array("q", orders)))

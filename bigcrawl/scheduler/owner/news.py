@@ -25,9 +25,6 @@ class News:
         self.noted = 0
         self.event = asyncio.Event()
 
-    def __repr__(self) -> str:
-        return f"<News to_step={len(self.to_step)} to_keep={len(self.to_keep)} to_look={len(self.to_look)}>"
-
     def note(self, owned: OwnedPartition) -> None:
         self.noted += 1
         self.to_look.add(owned)

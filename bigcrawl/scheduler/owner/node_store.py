@@ -1,4 +1,4 @@
-"""Durable points of this node's partitions in the store, if there is one.
+"""Durable points of this node's partitions in the store.
 
     claimed -> newest point fetched, if the local copy is older -> opened -> first point of the epoch -> admits, folds
     every BIGCRAWL_STORE_SECONDS:
@@ -20,8 +20,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from bigcrawl.exceptions import CorruptionError, OwnershipLostError, TransientStoreError
 from bigcrawl.redisdb import scripts
+from bigcrawl.scheduler.owner.no_store import NoStore
 from bigcrawl.scheduler.partition.copies import newest_of, put_back
 from bigcrawl.scheduler.partition.manifest_log import decode_manifest
+from bigcrawl.scheduler.partition.stored_points import StoredPoints
+from bigcrawl.store.series import PointSeries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,8 +36,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.file_work import FileThread
     from bigcrawl.scheduler.partition.manifest import Manifest
     from bigcrawl.scheduler.partition.partition import Partition
-    from bigcrawl.scheduler.partition.stored_points import StoredPoints
-    from bigcrawl.store.series import PointSeries
+    from bigcrawl.store.objects import Objects
 
 logger = logging.getLogger(__name__)
 
@@ -48,9 +50,11 @@ PROBE_MS = 10_000  # after a failure, partitions are claimed again after this ti
 _tried_ms = attrgetter("points.tried_ms")
 
 
-class NodeStore:
-    def __init__(self, crawl: JoinedCrawl, thread: FileThread, table: OwnedTable) -> None:
-        self._objects = crawl.objects
+class NodeStore(NoStore):
+    is_used = True
+
+    def __init__(self, objects: Objects, crawl: JoinedCrawl, thread: FileThread, table: OwnedTable) -> None:
+        self._objects = objects
         self._crawl = crawl.config.crawl.name
         self._interval_ms = crawl.config.store.interval_ms
         self._client = crawl.client
@@ -62,26 +66,17 @@ class NodeStore:
         self._look_ms = 0
         self._failed_ms: int | None = None
 
-    def __repr__(self) -> str:
-        return f"<NodeStore {self._objects!r} storing={len(self._storing)}>"
-
     @property
-    def is_used(self) -> bool:
-        return self._objects is not None
-
-    @property
-    def is_away(self) -> bool:
+    def is_away(self) -> bool:  # type: ignore[override]
         """Whether the store has just failed, so that no partition should be claimed that must be opened with it."""
         return self._failed_ms is not None and self._clock.monotonic_ms() - self._failed_ms < PROBE_MS
 
     async def last_epochs(self, partitions: Sequence[int]) -> dict[int, int]:
-        """Return the last epoch of each partition that the store knows; 0 without any, or without a store.
+        """Return the last epoch of each partition that the store knows; 0 without any.
 
         Raises:
             TransientStoreError: the store failed.
         """
-        if self._objects is None:
-            return dict.fromkeys(partitions, 0)
         epochs = await asyncio.gather(*(self._run(self._series_of(p).last_epoch) for p in partitions))
         return dict(zip(partitions, epochs, strict=True))
 
@@ -91,22 +86,18 @@ class NodeStore:
         Raises:
             CorruptionError: the two newest points are damaged.
         """
-        return await self._run(partial(self._newest_manifest, partition)) if self._objects is not None else None
+        return await self._run(partial(self._newest_manifest, partition))
 
     def _newest_manifest(self, partition: int) -> Manifest | None:
         series = self._series_of(partition)
         return decode_manifest(f"p{partition:04d}", series.state) if series.find_newest() is not None else None
 
-    async def fetch_newer(self, partition: int, directory: Path) -> PointSeries | None:
-        """Update the local copy of a newly claimed partition to the newest point.
-
-        Return the points; None without a store.
+    async def fetch_newer(self, partition: int, directory: Path) -> PointSeries:
+        """Update the local copy of a newly claimed partition to the newest point. Return the points.
 
         Raises:
             CorruptionError: the two newest points are damaged, or the local manifest is.
         """
-        if self._objects is None:
-            return None
         return await self._run(partial(self._fetch_newer, partition, directory))
 
     def _fetch_newer(self, partition: int, directory: Path) -> PointSeries:
@@ -127,10 +118,7 @@ class NodeStore:
             CorruptionError: a retained admit batch is damaged.
             TransientStoreError: store or disk failed.
         """
-        if series is None:
-            return None
-        from bigcrawl.scheduler.partition.stored_points import StoredPoints
-
+        assert series is not None, "it was fetched"
         points = StoredPoints(disk, series, self._clock.monotonic_ms())
         await self._put(points)
         return points
@@ -141,7 +129,7 @@ class NodeStore:
         `checkpoint` is the operators' last order for a durable point of every partition.
         """
         now_ms = self._clock.monotonic_ms()
-        if self._objects is None or now_ms < self._look_ms:
+        if now_ms < self._look_ms:
             return
         self._look_ms = now_ms + LOOK_MS
         due = [
@@ -204,17 +192,13 @@ class NodeStore:
 
     async def close(self) -> None:
         """Abandon pending work, without waiting; the last points stay."""
-        if self._objects is not None:
-            self._objects.close()
+        self._objects.close()
         for task in list(self._storing.values()):
             task.cancel()
         await asyncio.gather(*self._storing.values(), return_exceptions=True)
         self._workers.shutdown(wait=False, cancel_futures=True)
 
     def _series_of(self, partition: int) -> PointSeries:
-        from bigcrawl.store.series import PointSeries
-
-        assert self._objects is not None, "the crawl has a store"
         return PointSeries(self._objects, f"{self._crawl}/p{partition:04d}")
 
     async def _run(self, work: Callable[[], T]) -> T:

@@ -35,9 +35,6 @@ class OwedRows:
         self._sent: deque[_Sent] = deque()
         self._sent_bytes = 0
 
-    def __repr__(self) -> str:
-        return f"<OwedRows unsent={self.rows_unsent}>"
-
     @property
     def has_any(self) -> bool:
         return bool(self._committed.untold)

@@ -34,9 +34,6 @@ class OwedSender:
         self._keeping: set[OwnedPartition] = set()
         self._claims = 0
 
-    def __repr__(self) -> str:
-        return f"<OwedSender for {len(self._keeping)} of {self._table!r}>"
-
     @property
     def is_keeping(self) -> bool:
         return bool(self._keeping) or self._claims != self._table.claims

@@ -25,9 +25,6 @@ class OwnedBudgets:
         self._paces = paces
         self._least = least
 
-    def __repr__(self) -> str:
-        return f"<OwnedBudgets {self._crawl_budgets!r} of {self._table!r}>"
-
     async def refresh(self) -> None:
         by_number = self._table.by_number
         if await self._crawl_budgets.refresh(by_number.values()):

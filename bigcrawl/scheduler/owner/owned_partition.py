@@ -91,9 +91,6 @@ class OwnedPartition(Taking):
         due_in_ms = in_redis.due_in_ms
         super().__init__(due_heap, NEVER_MS if due_in_ms is None else durability.forced_ms + due_in_ms)
 
-    def __repr__(self) -> str:
-        return f"<OwnedPartition {self.keys.partition} epoch={self.identity.epoch} {self.hot!r} disk={self.disk!r}>"
-
     def take_over(self, before: OwnedPartition) -> None:
         """Adopt this node's knowledge of the same partition in the epoch before."""
         self.moved = before.moved

@@ -33,9 +33,6 @@ class OwnedTable:
         self.damages = 0
         self.news = News()
 
-    def __repr__(self) -> str:
-        return f"<OwnedTable of {len(self.by_number)}>"
-
     @property
     def sound(self) -> list[OwnedPartition]:
         return [owned for owned in self.by_number.values() if not owned.is_damaged]

@@ -23,7 +23,7 @@ from bigcrawl.scheduler.owner.damaged import DamagedPartitions
 from bigcrawl.scheduler.owner.durable_rounds import DurableRounds
 from bigcrawl.scheduler.owner.folding import Folding
 from bigcrawl.scheduler.owner.hot.hot_share import HotShare, Lateness
-from bigcrawl.scheduler.owner.node_store import NodeStore
+from bigcrawl.scheduler.owner.no_store import NoStore
 from bigcrawl.scheduler.owner.owed_sender import OwedSender
 from bigcrawl.scheduler.owner.owned_budgets import OwnedBudgets
 from bigcrawl.scheduler.owner.owned_table import OwnedTable
@@ -84,7 +84,7 @@ class Ownership:
         self.reconciliation = Reconciliation(client, table, held, clock, delay_ms, tell_ended)
         self.crawl_budgets = crawl_budgets
         self.budgets = OwnedBudgets(self.crawl_budgets, table, thread, handout.paces, config.budget.base)
-        self.store = store = NodeStore(crawl, thread, table)
+        self.store = store = _store_of(crawl, thread, table)
         self._opener = opener = Opener(crawl, thread, limits, self.crawl_budgets, lateness, store)
         self.due_heap = opener.due_heap
         self._missing = MissingPartitions(config, client, clock, opener.are_there)
@@ -190,3 +190,11 @@ class Ownership:
 
 def _has_waiting(owned: OwnedPartition) -> bool:
     return bool(owned.inbox.has_urls or owned.inbox.has_others or owned.schedule.waiting)
+
+
+def _store_of(crawl: JoinedCrawl, thread: FileThread, table: OwnedTable) -> NoStore:
+    if crawl.objects is None:
+        return NoStore()
+    from bigcrawl.scheduler.owner.node_store import NodeStore
+
+    return NodeStore(crawl.objects, crawl, thread, table)

@@ -47,9 +47,6 @@ class Publishing:
         self._asked: int | None = None
         self.is_owed = False
 
-    def __repr__(self) -> str:
-        return f"<Publishing of {self._keys.partition} is_owed={self.is_owed}>"
-
     def call(self, identity: Identity, *, is_damaged: bool) -> scripts.Call[int]:
         manifest, state, schedule = self._disk.manifest, self._disk.state, self._schedule
         self._untold = self._owed.rows_unsent

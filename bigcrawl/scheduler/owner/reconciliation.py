@@ -82,9 +82,6 @@ class Reconciliation:
         self._generations = count(1)
         self._tell_ended = tell_ended
 
-    def __repr__(self) -> str:
-        return f"<Reconciliation held={len(self._held)}>"
-
     def next_generation(self) -> int:
         return next(self._generations)
 

@@ -42,9 +42,6 @@ class StepSchedule:
         self._is_in_use = False  # the hot URLs of some host last less than a second
         self._stalled_at: int | None = None  # the hot URLs when the last step found no work
 
-    def __repr__(self) -> str:
-        return f"<StepSchedule waiting={self.waiting} withheld={self.withheld} stalled_at={self._stalled_at}>"
-
     @property
     def is_stalled(self) -> bool:
         return self._stalled_at is not None

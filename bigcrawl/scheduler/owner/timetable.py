@@ -13,9 +13,6 @@ class Timetable:
         self._heap: list[tuple[int, int]] = []  # outdated once its partition has another time
         self._entries_max = ENTRIES_MIN
 
-    def __repr__(self) -> str:
-        return f"<Timetable of {len(self._times)}>"
-
     def note(self, partition: int, due_ms: int) -> None:
         """Replace the time of a partition; `NEVER_MS` or later for none."""
         if due_ms >= NEVER_MS:

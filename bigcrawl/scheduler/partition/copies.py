@@ -41,9 +41,6 @@ class PartitionCopy:
         aside = {f"{REJECTED}/{name}": own.files.size(below / name) for name in own.files.list_directory(below)}
         self.lengths = lengths | aside
 
-    def __repr__(self) -> str:
-        return f"<PartitionCopy {self._own.path} manifest={self.number} files={len(self.lengths)}>"
-
     def read(self, name: str, offset: int, size: int) -> bytes:
         directory = self._own.path.parent if name.startswith(f"{REJECTED}/") else self._own.path
         with store_errors(directory):

@@ -39,9 +39,6 @@ class FileWork:
         self._threads: set[int] = set()
         self._is_reported = False
 
-    def __repr__(self) -> str:
-        return f"<FileWork stands_still={self.stands_still}>"
-
     def run(self, work: Callable[[], T]) -> T:
         self._sign_ms = self._clock.monotonic_ms()
         try:
@@ -87,9 +84,6 @@ class FileThread:
         self._syncing = ThreadPoolExecutor(SYNCS_AT_ONCE, thread_name_prefix="bigcrawl-sync")
         self.work = FileWork(clock, patience_ms)
         self.files = YieldingFiles(may_rest, self.work.record_sign)
-
-    def __repr__(self) -> str:
-        return f"<FileThread {self.work!r}>"
 
     def close(self, *, wait: bool) -> None:
         self._worker.shutdown(wait=wait)

@@ -64,9 +64,6 @@ class ManifestLog:
         self._without_text_upto = 0
         self._has_rest = False
 
-    def __repr__(self) -> str:
-        return f"<ManifestLog {self._path} bytes={self._size}>"
-
     @property
     def size(self) -> int:
         return self._size

@@ -40,9 +40,6 @@ class StoredPoints:
         self.checkpoint = 0
         self._asked = 0
 
-    def __repr__(self) -> str:
-        return f"<StoredPoints {self._series!r} number={self._number} trim={self.trim}>"
-
     @property
     def is_far_behind(self) -> bool:
         return self._ahead >= AHEAD_URLS_MAX

@@ -37,9 +37,6 @@ class EpochDirectory:
         self._lists_all = False
         self._is_named = False
 
-    def __repr__(self) -> str:
-        return f"<EpochDirectory {self.path} files={len(self._present)} unsynced={len(self._unsynced)}>"
-
     def place(self, name: str) -> str:
         return f"{self._base}/{name}"
 

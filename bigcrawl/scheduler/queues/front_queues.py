@@ -45,9 +45,6 @@ class Selector:
         if max(map(abs, self._credits)) > sum(self._weights):  # from another bias; they would never even out
             self._credits = [0] * LEVELS
 
-    def __repr__(self) -> str:
-        return f"<Selector credits={self._credits}>"
-
     @property
     def credits(self) -> tuple[int, ...]:
         return tuple(self._credits)

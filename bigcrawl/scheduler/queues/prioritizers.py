@@ -153,13 +153,6 @@ PRIORITIZERS: Final[dict[str, Callable[[], Prioritizer]]] = {
 }
 """Makers of the built-in prioritizers; each prioritizer may cache scores."""
 
-_BY_LINKS: Final = ("in-degree", "rank", "quality")
-
-
-def counts_links(name: str) -> bool:
-    """Whether this prioritizer may use in-degrees, so that links between PLDs must be counted."""
-    return name in _BY_LINKS or "." in name
-
 
 class Prioritizing:
     """A prioritizer with the crawl's current ranks, which never fails a step.
@@ -182,8 +175,10 @@ class Prioritizing:
         self.has_failed = has_failed
         self.counts_links = counts_links
 
-    def __repr__(self) -> str:
-        return f"<Prioritizing {self._prioritizer!r} {self._ranks!r}>"
+    def renewed(self, ranks: Ranks, generation: int) -> Prioritizing:
+        return Prioritizing(
+            self._prioritizer, ranks, generation, has_failed=self.has_failed, counts_links=self.counts_links
+        )
 
     def prioritized(
         self,

@@ -25,9 +25,6 @@ class Rescoring:
         self._outdated: frozenset[int] = frozenset()
         self.rescored_ever = 0
 
-    def __repr__(self) -> str:
-        return f"<Rescoring left={self._left} turns={len(self._outdated)}>"
-
     def fork(self) -> Rescoring:
         other = Rescoring()
         other._left, other._outdated, other.rescored_ever = self._left.copy(), self._outdated, self.rescored_ever

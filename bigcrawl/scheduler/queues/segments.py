@@ -79,9 +79,6 @@ class SegmentLog:
         self._tail_is_open = tail_is_open and bool(self._segments)
         self._ahead: tuple[int, int, bytes] = (-1, 0, b"")
 
-    def __repr__(self) -> str:
-        return f"<SegmentLog {self._prefix} segments={len(self._segments)}>"
-
     @property
     def segments(self) -> tuple[Segment, ...]:
         return tuple(self._segments.values())

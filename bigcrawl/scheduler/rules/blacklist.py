@@ -53,9 +53,6 @@ class Blacklist:
     def __len__(self) -> int:
         return len(self.entries)
 
-    def __repr__(self) -> str:
-        return f"<Blacklist of {len(self)}>"
-
     @property
     def asked(self) -> Callable[[QueuedUrl], bool] | None:
         """The check whether a queued URL stays on disk; None if all URLs may pass."""

@@ -32,9 +32,6 @@ class Callbacks:
                 raise ConfigError(f"BIGCRAWL_CALLBACKS has {entry!r}, but the spider has no method {new}; {_ROW}")
             self._instead[old] = new
 
-    def __repr__(self) -> str:
-        return f"<Callbacks of {type(self._spider).__name__} instead={self._instead}>"
-
     def has(self, name: str) -> bool:
         """Whether requests with this method need not wait: they can be run, or are dropped."""
         return name in self._instead or (name != DAMAGED and self._is_there(name))

@@ -47,9 +47,6 @@ class DelayBook:
     def __len__(self) -> int:
         return len(self._rules)
 
-    def __repr__(self) -> str:
-        return f"<DelayBook of {len(self)}>"
-
     def _look_up(self, host: str) -> DelayRule:
         pld = self._pld(host)
         labels = host.split(".")

@@ -13,16 +13,13 @@ from typing import TYPE_CHECKING, Final
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.media_types import type_told
 from bigcrawl.politeness.robots_match import DISALLOW, Matcher
-from bigcrawl.scheduler.rules.page_rules import MEDIA_TYPE, PageRules
+from bigcrawl.scheduler.records.unread import MEDIA_TYPE, SIZE
+from bigcrawl.scheduler.rules.page_rules import PageRules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from bigcrawl.config import Config
-
-SIZE: Final = "size"
-HEADS: Final = ("heads", f"dropped:{MEDIA_TYPE}", f"dropped:{SIZE}")
-"""The crawl's counters of HEADs and of the URLs that they dropped."""
 
 _OK: Final = 200
 _PATTERNS_MAX: Final = 1_000
@@ -40,9 +37,6 @@ class HeadRules:
 
     def __bool__(self) -> bool:
         return self._sought is not None
-
-    def __repr__(self) -> str:
-        return f"<HeadRules {self._sought!r} bytes_max={self._bytes_max}>"
 
     def ask(self, url: str) -> bool:
         return self._sought is not None and not self._sought.is_allowed(url[url.index("/", 8) :])

@@ -35,9 +35,6 @@ class Languages:
                 f"these: {' '.join(sorted(known))}"
             )
 
-    def __repr__(self) -> str:
-        return f"<Languages {' '.join(sorted(self._wanted))}>"
-
     def has(self, markup: str) -> bool:
         text = visible_text(markup)
         letters = sum(map(str.isalpha, text))

@@ -52,9 +52,6 @@ class LinkRules:
         rules = (self._schemes, self._extensions, self._paths, self._directories_max, self._has_character, self._wants)
         return any(rules)
 
-    def __repr__(self) -> str:
-        return f"<LinkRules {'on' if self else 'off'}>"
-
     def against(self, url: str) -> str:
         """Return the first rule that drops a canonical URL, or an empty string."""
         if self._schemes and not url.startswith(self._schemes):

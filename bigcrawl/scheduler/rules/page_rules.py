@@ -1,7 +1,6 @@
 """Rules that drop pages by their servers' answers (docs/guide/filters.md).
 
-Without a declared media type, the first bytes of the body decide. Answers with a Location pass. A new rule goes to
-the end of `RULES`, because its number is stored with outcomes.
+Without a declared media type, the first bytes of the body decide. Answers with a Location pass.
 
 Source: Nexplorer §2.2 (content type, reserved strings).
 """
@@ -13,15 +12,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.scheduler.rules.languages import Languages
+from bigcrawl.scheduler.records.unread import LANGUAGE, STRING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from bigcrawl.config import FilterConfig
-
-RULES: Final = ("media-type", "string", "language")
-MEDIA_TYPE, STRING, LANGUAGE = RULES
+    from bigcrawl.scheduler.rules.languages import Languages
 
 TEXT_BYTES: Final = 1 << 20
 
@@ -29,27 +26,15 @@ _STRINGS_MAX, _STRING_CHARACTERS_MAX = 100, 200
 _is_media_type = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]*/(?:\*|[a-z0-9][a-z0-9!#$&^_.+-]*)").fullmatch
 
 
-def number_of(rule: str) -> int:
-    """Return a rule's number in the outcomes of pages that it dropped, from 1; 0 means no rule."""
-    return RULES.index(rule) + 1
-
-
-def rule_of(detail: int) -> str | None:
-    return RULES[detail - 1] if 0 < detail <= len(RULES) else None
-
-
 class PageRules:
     def __init__(self, config: FilterConfig) -> None:
         self._types = frozenset(map(_media_type, config.media_types))
         self._strings = _strings(config.strings)
-        self._languages = Languages(config.languages) if config.languages else None
+        self._languages = _languages_of(config.languages) if config.languages else None
         self._takes = lru_cache(1_024)(self._looks_up)
 
     def __bool__(self) -> bool:
         return bool(self._types or self._strings or self._languages)
-
-    def __repr__(self) -> str:
-        return f"<PageRules types={len(self._types)} strings={len(self._strings)} {self._languages!r}>"
 
     def takes(self, media_type: str) -> bool:
         return not self._types or self._takes(media_type)
@@ -89,3 +74,9 @@ def _strings(written: Iterable[str]) -> tuple[str, ...]:
             f"{_STRING_CHARACTERS_MAX} may be"
         )
     return found
+
+
+def _languages_of(names: tuple[str, ...]) -> Languages:
+    from bigcrawl.scheduler.rules.languages import Languages
+
+    return Languages(names)

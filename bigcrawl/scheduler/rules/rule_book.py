@@ -53,9 +53,6 @@ class RuleBook:
         self._pld_key = pld_key
         self._cached = lru_cache(HOSTS_CACHED_MAX)(self._look_up)
 
-    def __repr__(self) -> str:
-        return f"<RuleBook {len(self._by_name)} names, {len(self._patterns)} patterns>"
-
     def __len__(self) -> int:
         return len(self._by_name) + len(self._patterns)
 

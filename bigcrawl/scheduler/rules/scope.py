@@ -40,9 +40,6 @@ class Scope:
         self._covers_host = lru_cache(CACHED)(self._looks_up_host)
         self._covers_directory = lru_cache(CACHED)(self._looks_up_directory)
 
-    def __repr__(self) -> str:
-        return f"<Scope {self.kind} of {len(self._names)}>"
-
     def leads_from(self, page: str = "") -> Callable[[str], bool]:
         """Return the check whether canonical URLs found on a page are in scope; `page` is empty without a page."""
         if self.kind == ANY:

@@ -34,7 +34,8 @@ from bigcrawl.page_index.lookup import captures
 from bigcrawl.page_index.search_key import search_key
 from bigcrawl.politeness.backoff_policy import retry_after_ms
 from bigcrawl.politeness.robots_policy import RobotsRules, decide, kept_ms
-from bigcrawl.revisiting.policies import CHANGE_RATE, RevisitPolicy, WaitBounds
+from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds
+from bigcrawl.revisiting.rules import CHANGE_RATE
 from bigcrawl.revisiting.visit import Answer, Visit, digest_of, next_visit
 from bigcrawl.scheduler.adapter.request_codec import encode_request
 from bigcrawl.scheduler.node.link_graph import LinkGraph

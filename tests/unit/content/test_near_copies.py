@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from bigcrawl.content.exact_copies import content_key
-from bigcrawl.content.near_copies import NEAR, ROW, SLOTS, find_near
-from bigcrawl.content.sketches import BANDS, SKETCH_WORDS
+from bigcrawl.content.near_copies import SLOTS, find_near
+from bigcrawl.content.sketched import NEAR, ROW, SKETCH_WORDS
+from bigcrawl.content.sketches import BANDS
 from bigcrawl.drum.bucket import EMPTY_BUCKET, Bucket
 from bigcrawl.drum.files import DiskFiles
 from tests.unit.content.pages import edited, page, sketch_of

@@ -17,15 +17,23 @@ if TYPE_CHECKING:
 
 COPIES = "bigcrawl.features.copies"
 NAMES = {
-    *("bigcrawl.content.copies", "bigcrawl.content.near_copies", "near_copies", "read_copies", "read_copies_of"),
-    *(f"{COPIES}.{module}" for module in ("fold", "page", "rows")),
+    *(
+        "bigcrawl.content.copies",
+        "bigcrawl.content.near_copies",
+        "bigcrawl.content.sketched",
+        "near_copies",
+        "read_copies",
+        "read_copies_of",
+    ),
+    *(f"{COPIES}.{module}" for module in ("fold", "near_page", "rows")),
     *("[copies]", "[near]"),  # the tables
 }
 
 READERS = {
     "commands/moving/copies.py": "lists them",
     "features/copies/fold.py": "finds, counts and notes them",
-    "features/copies/page.py": "makes sketches",
+    "features/copies/near_page.py": "makes sketches",
+    "features/copies/page.py": "is extended by it",
     "features/copies/rows.py": "has the layout of rows",
     "features/copies/stats.py": "names the count",
     "features/copies/view.py": "shows the count",

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from bigcrawl.content.shingles import Shingles, similarity
+from bigcrawl.content.sketched import SKETCH_WORDS
 from bigcrawl.content.sketches import (
     ALIKE_MIN,
     PLACES,
-    SKETCH_WORDS,
     WORDS_MIN,
     Sketches,
     places_alike,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bigcrawl.downloads import connection_limits
-from bigcrawl.downloads.connection_limits import ConnectionLimits
+from bigcrawl.downloads import connections
+from bigcrawl.downloads.connections import ConnectionLimits
 
 if TYPE_CHECKING:
     import pytest
@@ -61,7 +61,7 @@ def test_old_connection_that_gave_way_is_counted() -> None:
 
 def test_servers_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """The one asked longest ago first."""
-    monkeypatch.setattr(connection_limits, "SERVERS_MAX", 2)
+    monkeypatch.setattr(connections, "SERVERS_MAX", 2)
     counted = Counted(requests_max=2)
     for netloc in ("a.example", "b.example", "c.example"):
         counted.request(netloc, is_new=True)

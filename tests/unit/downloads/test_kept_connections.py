@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy import Request
 
-from bigcrawl.downloads.kept_connections import KEPT_MAX, KeptConnections
+from bigcrawl.downloads.connections import KEPT_MAX, KeptConnections
 from tests.integration.downloads.certificate import write_certificate
 from tests.unit.downloads.crawlers import handling
 from tests.unit.downloads.servers import ok, serving

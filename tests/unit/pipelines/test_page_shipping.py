@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +39,8 @@ def test_stats_are_changed_in_the_crawls_thread(tmp_path: Path, monkeypatch: pyt
     """With each look, and at the end: the uploader has a thread of its own, which changes none."""
     looks: list[Any] = []
 
-    def call_later(_seconds: float, look: Any, disk: Any) -> Any:
-        looks.append(partial(look, disk))
+    def call_later(_seconds: float, look: Any) -> Any:
+        looks.append(look)
         return SimpleNamespace(cancel=lambda: None)
 
     monkeypatch.setattr(page_shipping, "call_later", call_later)
@@ -54,8 +53,8 @@ def test_stats_are_changed_in_the_crawls_thread(tmp_path: Path, monkeypatch: pyt
     size = sum(each.stat().st_size for each in warc.iterdir())
     stats = Stats()
     crawler: Any = SimpleNamespace(stats=stats, engine=SimpleNamespace(paused=False))
-    config = read_config({"BIGCRAWL_WARC_STORE_URL": f"file://{store}", "BIGCRAWL_WARC_DISK_PERCENT_MAX": 100})
-    shipping = PageShipping(crawler, warc, config.crawl, EnginePause(crawler))
+    config = read_config({"BIGCRAWL_WARC_DISK_PERCENT_MAX": 100})
+    shipping = PageShipping(crawler, warc, config.crawl, f"file://{store}", EnginePause(crawler))
     shipping.begin()
     wait_until(lambda: bool(shipping._uncounted), "the store, which is not there, was asked")
     looks.pop()()

@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.politeness.speed_plan import UNLIMITED, Speed, parse_speed
+from bigcrawl.politeness.speed_plan import UNLIMITED, Speed
+from bigcrawl.politeness.speed_words import parse_speed
 
 BERLIN = "Europe/Berlin"
 POLYBOT = "80/s 08:00-18:00 Mon-Fri; 180/s"

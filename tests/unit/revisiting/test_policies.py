@@ -6,8 +6,9 @@ import pytest
 
 from bigcrawl.default_settings import BY_NAME
 from bigcrawl.revisiting.change_rate import History, change_rate, with_comparison
-from bigcrawl.revisiting.policies import CHANGE_RATE, FRESHNESS, PERIODIC, POLICIES, QUALITY, RevisitPolicy, WaitBounds
+from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds
 from bigcrawl.revisiting.rate_sample import KNOWN_FROM, RateSample
+from bigcrawl.revisiting.rules import CHANGE_RATE, FRESHNESS, PERIODIC, QUALITY, RULES
 
 BOUNDS = WaitBounds(usual_s=1_000, shortest_s=10, longest_s=100_000)
 
@@ -25,7 +26,7 @@ NEVER_CHANGED = history_of(1_000, *[False] * 10)
 
 def test_the_setting_offers_exactly_the_rules() -> None:
     """The names in the table of settings are those that are implemented."""
-    assert BY_NAME["BIGCRAWL_REVISIT"].choices == POLICIES
+    assert BY_NAME["BIGCRAWL_REVISIT"].choices == RULES
 
 
 @pytest.mark.parametrize("rule", [PERIODIC, CHANGE_RATE, QUALITY, FRESHNESS])

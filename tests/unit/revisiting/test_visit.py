@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcrawl.revisiting.policies import CHANGE_RATE, RevisitPolicy, WaitBounds
+from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds
+from bigcrawl.revisiting.rules import CHANGE_RATE
 from bigcrawl.revisiting.visit import (
     NO_ANSWER,
     VALIDATOR_BYTES_MAX,

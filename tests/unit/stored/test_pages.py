@@ -13,8 +13,7 @@ from bigcrawl.page_index.index_files import index_file
 from bigcrawl.page_index.page_records import page_records
 from bigcrawl.pipelines.warc import _exchange
 from bigcrawl.stored.catalogue import Place, read_catalogue
-from bigcrawl.stored.chunks import without_chunks
-from bigcrawl.stored.pages import PageReader, StoredPage, UnreadablePageError
+from bigcrawl.stored.pages import PageReader, StoredPage, UnreadablePageError, without_chunks
 from bigcrawl.warc.records import new_record_id
 from tests.support.answers import ROWS, Row
 from tests.support.sha1_collision import FIRST, SECOND

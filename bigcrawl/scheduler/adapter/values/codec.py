@@ -26,7 +26,6 @@ from scrapy import Item, Request
 from scrapy.utils.request import request_from_dict
 
 from bigcrawl.scheduler.adapter.values.known_names import class_found, found, is_within, name_of
-from bigcrawl.scheduler.adapter.values.records import kind_of
 from bigcrawl.scheduler.adapter.values.taught_types import dotted_name
 
 if TYPE_CHECKING:
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 
     from scrapy import Spider
 
+    from bigcrawl.scheduler.adapter.values.records import RecordKind
     from bigcrawl.scheduler.adapter.values.taught_types import TaughtType
 
 # A number never gets another meaning, because stored requests contain it.
@@ -100,7 +100,7 @@ class Values:
             return msgpack.ExtType(_ENUM, self.packed(self._member(value)))
         if isinstance(value, type | FunctionType):
             return msgpack.ExtType(_NAMED, self.packed(self._named(value)))
-        if (kind := kind_of(type(value))) is not None:
+        if (kind := _kind_of(type(value))) is not None:
             fields = kind.fields_of(value)
             return msgpack.ExtType(_RECORD, self.packed([*self.name_of(type(value)), fields]))
         if isinstance(value, Request):
@@ -200,7 +200,7 @@ class Values:
 
     def _read_record(self, module: str, name: str, content: dict[str, Any]) -> object:
         of_record = self.class_found(module, name, object)
-        kind = kind_of(of_record) if of_record is not None and not issubclass(of_record, enum.Enum) else None
+        kind = _kind_of(of_record) if of_record is not None and not issubclass(of_record, enum.Enum) else None
         if kind is None:
             raise ValueError(f"the class {module}.{name} is not among the records that this spider uses")
         try:
@@ -210,6 +210,12 @@ class Values:
         if content:
             raise ValueError(f"the class {module}.{name} has changed since: it lacks {', '.join(map(repr, content))}")
         return record
+
+
+def _kind_of(found: type) -> RecordKind | None:
+    from bigcrawl.scheduler.adapter.values.records import kind_of  # few crawls store objects of classes
+
+    return kind_of(found)
 
 
 def _not_listed(module: str) -> TypeError:

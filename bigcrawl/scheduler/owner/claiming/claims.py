@@ -63,9 +63,6 @@ class Claims:
         self._rests: dict[int, int] = {}  # the end of the hosts' rests; Redis may forget it
         self.has_claimed = False
 
-    def __repr__(self) -> str:
-        return f"<Claims of {self._table!r} opening={sorted(self._opening)} stale={len(self._stale)}>"
-
     @property
     def is_reclaiming(self) -> bool:
         return bool(self._stale)

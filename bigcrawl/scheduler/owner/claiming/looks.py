@@ -46,9 +46,6 @@ class Looks:
         self._looked = Times()
         self._known = (0, 0)
 
-    def __repr__(self) -> str:
-        return f"<Looks at {self._table!r}>"
-
     async def run(self, now_ms: int, *, holds_urls: bool, sees_all: bool) -> list[tuple[OwnedPartition, PartitionView]]:
         """Read the partitions and renew the leases that need it. Lost partitions leave the table.
 
@@ -126,9 +123,6 @@ class Times:
     def __init__(self) -> None:
         self._times: dict[OwnedPartition, int] = {}
         self._last_ms = 0
-
-    def __repr__(self) -> str:
-        return f"<Times of {len(self._times)}>"
 
     def note(self, partitions: Iterable[OwnedPartition], now_ms: int) -> None:
         for each in partitions:

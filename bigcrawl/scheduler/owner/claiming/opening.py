@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
     from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
     from bigcrawl.scheduler.owner.hot.hot_share import Lateness
-    from bigcrawl.scheduler.owner.node_store import NodeStore
+    from bigcrawl.scheduler.owner.no_store import NoStore
     from bigcrawl.scheduler.partition.file_work import FileThread
     from bigcrawl.scheduler.partition.manifest import Manifest
     from bigcrawl.scheduler.partition.partition import PartitionLimits
@@ -43,7 +43,7 @@ class Opener:
         limits: PartitionLimits,
         crawl_budgets: CrawlBudgets,
         lateness: Lateness,
-        store: NodeStore,
+        store: NoStore,
     ) -> None:
         config = crawl.config
         self._config = config
@@ -61,9 +61,6 @@ class Opener:
         self._disks = Batcher(self._open_disks)
         self._looks = inbox_looks(crawl.client)
         self.due_heap: DueHeap[OwnedPartition] = DueHeap()
-
-    def __repr__(self) -> str:
-        return f"<Opener below {self._crawl.crawl_dir}>"
 
     def directory(self, partition: int) -> Path:
         return self._crawl.crawl_dir / f"p{partition:04d}"

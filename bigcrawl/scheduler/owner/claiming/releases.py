@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.owner.durable_rounds import DurableRounds
-    from bigcrawl.scheduler.owner.node_store import NodeStore
+    from bigcrawl.scheduler.owner.no_store import NoStore
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
     from bigcrawl.scheduler.records.held_urls import HeldUrls
@@ -24,16 +24,13 @@ class Releases:
     """Releases partitions that the node should not own, or all of them when it leaves."""
 
     def __init__(
-        self, client: RedisClient, table: OwnedTable, held: HeldUrls, durable_rounds: DurableRounds, store: NodeStore
+        self, client: RedisClient, table: OwnedTable, held: HeldUrls, durable_rounds: DurableRounds, store: NoStore
     ) -> None:
         self._client = client
         self._table = table
         self._held = held
         self._durable_rounds = durable_rounds
         self._store = store
-
-    def __repr__(self) -> str:
-        return f"<Releases of {self._table!r}>"
 
     async def release(self, leaving: Iterable[OwnedPartition]) -> None:
         """Release the partitions, except those of which the node holds URLs.

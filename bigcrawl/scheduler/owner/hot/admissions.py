@@ -27,9 +27,6 @@ class Admissions:
         self._connections = connections
         self.confirmed = committed.manifest.batch_number
 
-    def __repr__(self) -> str:
-        return f"<Admissions confirmed={self.confirmed} of {self._committed.manifest.batch_number}>"
-
     @property
     def are_pending(self) -> bool:
         return self.confirmed < self._committed.manifest.batch_number

@@ -29,9 +29,6 @@ class DueHeap(Generic[D]):
         self._heap: list[tuple[int, int, D]] = []
         self._entries_max = ENTRIES_MIN
 
-    def __repr__(self) -> str:
-        return f"<DueHeap entries={len(self._heap)}>"
-
     def note(self, partition: D) -> None:
         heappush(self._heap, (partition.due_ms, id(partition), partition))
         if len(self._heap) > self._entries_max:

@@ -52,9 +52,6 @@ class AwayHosts:
         self._changes_read = -1 if may_be_some else 0
         self._read_ms = 0  # monotonic
 
-    def __repr__(self) -> str:
-        return f"<AwayHosts {len(self.hot_max)} given_up={len(self.given_up)}>"
-
     @property
     def are_awaited(self) -> bool:
         """Whether the crawl waits for any of these hosts."""
@@ -110,9 +107,6 @@ class HotSet:
         self.extra_divisor = 1
         self._next_tries = 0  # hosts that are away and have hot URLs; one URL of each takes no room from others
         self._offered: list[tuple[int, list[str]]] = []
-
-    def __repr__(self) -> str:
-        return f"<HotSet urls={self.urls} hosts={len(self.by_host)} of {self.urls_max}>"
 
     @property
     def room(self) -> int:

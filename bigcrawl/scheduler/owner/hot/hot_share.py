@@ -32,9 +32,6 @@ class HotShare:
         self._rest_ms = float(delay_ms)
         self._urls_max = urls_max
 
-    def __repr__(self) -> str:
-        return f"<HotShare {self.urls} at {self._rest_ms:.0f} ms>"
-
     def note(self, rest_ms: int) -> None:
         self._rest_ms += (rest_ms - self._rest_ms) / PAGES
 
@@ -55,9 +52,6 @@ class Lateness:
         self.extra_divisor = 1
         self._is_behind = False
         self._since_ms = 0
-
-    def __repr__(self) -> str:
-        return f"<Lateness is_behind={self._is_behind} extra_divisor={self.extra_divisor}>"
 
     def look(self, now_ms: int) -> bool:
         is_behind = self._late_ms() >= LATE_MS

@@ -94,9 +94,6 @@ class Admission:
         self._chosen_bytes = 0
         self._newly_parked = 0
 
-    def __repr__(self) -> str:
-        return f"<Admission chosen={len(self._chosen)}>"
-
     def choose(self, room: int, extra_room: int) -> list[QueuedUrl]:
         self._refill_parked(room, self._low)
         before = -1

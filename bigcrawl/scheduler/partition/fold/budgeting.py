@@ -63,9 +63,6 @@ class Budgeting:
         self._parts = parts
         self._reread_left = REREAD_STARVED_MAX
 
-    def __repr__(self) -> str:
-        return f"<Budgeting {self._budgets!r} {self._turns!r}>"
-
     def place_arrivals(
         self, urls: Sequence[QueuedUrl], linked: KeyArray, again: Sequence[QueuedUrl] = ()
     ) -> InDegreeRise | None:

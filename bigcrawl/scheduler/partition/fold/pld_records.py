@@ -49,9 +49,6 @@ class PldRecords:
         self.pld_of = source.pld_of or _itself
         self._pld_key = source.pld_key or PUBLIC_KEYS.of_pld
 
-    def __repr__(self) -> str:
-        return f"<PldRecords {self._tables.plds!r}>"
-
     def keys(self, urls: Sequence[QueuedUrl]) -> KeyArray:
         pld_of, pld_key = self.pld_of, self._pld_key
         keys = {host: pld_key(pld_of(host)) for host in {url.host for url in urls}}

@@ -18,7 +18,6 @@ import numpy as np
 from bigcrawl.scheduler.partition.fold.admission import Admission
 from bigcrawl.scheduler.partition.fold.budgeting import Budgeting
 from bigcrawl.scheduler.partition.fold.edges import EdgesFormatError, decode_edges, new_targets
-from bigcrawl.scheduler.partition.fold.imported_rows import RowsFormatError, merge_rows, unpack_rows
 from bigcrawl.scheduler.partition.fold.seen import (
     RELEASED_A_STEP,
     check_seen,
@@ -82,9 +81,6 @@ class StepFold:
         self.repeats = 0
         self.imported = 0
         self.rejected = 0
-
-    def __repr__(self) -> str:
-        return f"<StepFold new={len(self.new)} duplicates={self.duplicates} rejected={self.rejected}>"
 
     def read(self, entries: Sequence[InboxEntry], source: BudgetSource, now_s: int) -> None:
         self._forget(entries)
@@ -204,9 +200,12 @@ class StepFold:
 
     def _merge_rows(self, entries: Sequence[InboxEntry]) -> None:
         """Merge another crawl's rows after its waiting URLs, which are new here, but also among its seen keys."""
-        for entry in entries:
-            if not entry.rows:
-                continue
+        imported = [entry for entry in entries if entry.rows]
+        if not imported:
+            return
+        from bigcrawl.scheduler.partition.fold.imported_rows import RowsFormatError, merge_rows, unpack_rows
+
+        for entry in imported:
             try:
                 rows = unpack_rows(entry.rows)
             except RowsFormatError:

@@ -33,9 +33,6 @@ class StepSources:
         self._asked: BudgetSource | None = None
         self._committed = _Round()
 
-    def __repr__(self) -> str:
-        return f"<StepSources {self._source!r} scored={self._committed.generation}>"
-
     def set_host_share(self, urls: int) -> None:
         if urls != self.limits.low:
             self.limits = replace(self.limits, host_hot_low=urls)

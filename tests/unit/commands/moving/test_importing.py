@@ -16,7 +16,7 @@ from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.adapter.request_codec import ENTRY, decode_request
-from bigcrawl.scheduler.crawl.fingerprints import FINGERPRINTS
+from bigcrawl.scheduler.crawl.fetched_elsewhere import FINGERPRINTS
 from bigcrawl.url.domain import PublicSuffixes
 from bigcrawl.url.scrapy_fingerprint import SCRAPY, SCRAPY_REDIS
 from tests.support.keys import KEYS

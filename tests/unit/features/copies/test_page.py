@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from bigcrawl.content.exact_copies import content_key
 from bigcrawl.content.sketches import BANDS
 from bigcrawl.content.text import TEXT_BYTES_MAX
-from bigcrawl.features.copies.page import UNSKETCHED_BYTES_MAX, PageContents
+from bigcrawl.features.copies.near_page import UNSKETCHED_BYTES_MAX, NearContents
+from bigcrawl.features.copies.page import PageContents
 from bigcrawl.features.copies.rows import SEEN, SKETCHED, pack_seen
 from bigcrawl.redisdb.scripts import Ended
 from bigcrawl.scheduler.handout.observers import Observers
@@ -39,7 +40,7 @@ def seen_row(url: HeldUrl, body: bytes) -> ObservedRows:
 
 
 def observing(held: HeldUrls, sent: Sent, *, has_sketches: bool) -> Observers:
-    return Observers(held, sent, [PageContents(PARTITIONS, has_sketches=has_sketches)])
+    return Observers(held, sent, [(NearContents if has_sketches else PageContents)(PARTITIONS)])
 
 
 def test_a_stored_body_is_not_digested_again_while_the_engine_has_it() -> None:

@@ -13,7 +13,8 @@ from scrapy.utils.misc import load_object
 from bigcrawl.features.revisits import middlewares
 from bigcrawl.features.revisits.page import NextVisits
 from bigcrawl.middlewares import revisits
-from bigcrawl.revisiting.policies import PERIODIC, RevisitPolicy, WaitBounds
+from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds
+from bigcrawl.revisiting.rules import PERIODIC
 from bigcrawl.revisiting.visit import Visit
 from bigcrawl.scheduler.handout.observers import Observers
 from bigcrawl.scheduler.records.body import with_known

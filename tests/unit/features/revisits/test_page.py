@@ -5,8 +5,10 @@ from __future__ import annotations
 import msgpack
 import pytest
 
-from bigcrawl.features.revisits.page import LAST_ENDS, NextVisits, observer_of
-from bigcrawl.revisiting.policies import PERIODIC, RevisitPolicy, WaitBounds
+from bigcrawl.features.revisits.page import LAST_ENDS, NextVisits
+from bigcrawl.features.revisits.settings import is_on
+from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds
+from bigcrawl.revisiting.rules import PERIODIC
 from bigcrawl.revisiting.visit import Answer, Visit
 from bigcrawl.scheduler.handout.observers import Observers
 from bigcrawl.scheduler.records.body import known_in
@@ -85,7 +87,7 @@ def test_what_was_never_a_page_does_not_come_back() -> None:
     held = held_with(BODY)
     revisits_of().before_end(held, "")
     assert held.again is None
-    assert observer_of(node_side(Sent())) is None
+    assert not is_on(node_side(Sent()).config)
     assert Observers(HeldUrls(), Sent(), ()).before_end is None
 
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from bigcrawl.config import FrontierConfig
 from bigcrawl.links import Links
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, Ranks
 from bigcrawl.scheduler.queues.front_queues import level_of
-from bigcrawl.scheduler.queues.prioritizers import Prioritizing, counts_links, make_prioritizer
+from bigcrawl.scheduler.queues.prioritizers import Prioritizing, make_prioritizer
 from tests.support.keys import url_key
 
 if TYPE_CHECKING:
@@ -67,4 +68,4 @@ def test_opic_goes_by_what_it_has_scored_lately() -> None:
 
 def test_ranks_of_pages_need_no_links_between_domains() -> None:
     """They are not counted for it."""
-    assert not counts_links("opic")
+    assert not FrontierConfig(prioritizer="opic").counts_links

@@ -10,7 +10,8 @@ import numpy as np
 
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.crawl.fingerprints import FINGERPRINTS, Fingerprints, forget_urls
+from bigcrawl.scheduler.crawl.fetched_elsewhere import FINGERPRINTS
+from bigcrawl.scheduler.crawl.fingerprints import Fingerprints, forget_urls
 from bigcrawl.url.scrapy_fingerprint import fingerprint_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from bigcrawl.features.tallies.page import NodeTallies
 from bigcrawl.features.totals.page import FetchedBytes
 from bigcrawl.features.traps.page import TrapSigns
 from bigcrawl.redisdb.scripts import Ended
-from bigcrawl.revisiting.policies import PERIODIC, RevisitPolicy, WaitBounds
+from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds
+from bigcrawl.revisiting.rules import PERIODIC
 from bigcrawl.revisiting.visit import Answer, next_visit
 from bigcrawl.scheduler.handout.observers import Observer, Observers
 from bigcrawl.scheduler.records.body import with_known

@@ -14,6 +14,7 @@ from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.scheduler.crawl.deletion import delete_crawl
 from bigcrawl.scheduler.crawl.missing import LOOK_MS
+from bigcrawl.scheduler.owner.node_store import NodeStore
 from tests.unit.scheduler.world import World, queued, world
 
 if TYPE_CHECKING:
@@ -41,11 +42,16 @@ async def fold(w: World, node: Node, pages: list[str]) -> None:
     await node.ownership.folding.step_due(starved=True)
 
 
+def stored(node: Node) -> NodeStore:
+    assert isinstance(node.ownership.store, NodeStore)
+    return node.ownership.store
+
+
 async def store(w: World, node: Node) -> None:
     """The points that are due have been made, or have failed."""
     w.clock.advance(STORE_S * 1_000)
     await node.ownership.make_durable_due()
-    while tasks := list(node.ownership.store._storing.values()):
+    while tasks := list(stored(node)._storing.values()):
         await asyncio.wait(tasks)
         w.clock.advance(1_000)
         await node.ownership.make_durable_due()
@@ -292,7 +298,7 @@ def test_a_checkpoint_is_told_when_the_store_has_it(tmp_path: Path, crawl_name: 
         for _ in range(4):
             w.clock.advance(3_000)
             await node.ownership.make_durable_due(order)
-            if tasks := list(node.ownership.store._storing.values()):
+            if tasks := list(stored(node)._storing.values()):
                 await asyncio.wait(tasks)
 
     async def scenario() -> None:

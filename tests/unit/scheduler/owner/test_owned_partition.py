@@ -14,7 +14,8 @@ from bigcrawl.features.revisits.fold import Revisits
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.scripts import Claim, Identity
-from bigcrawl.revisiting.policies import PERIODIC, RevisitPolicy, WaitBounds
+from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds
+from bigcrawl.revisiting.rules import PERIODIC
 from bigcrawl.revisiting.visit import Answer, Visit, next_visit
 from bigcrawl.scheduler.owner.claiming.bring_up import bring_up, inbox_looks
 from bigcrawl.scheduler.owner.durability import Durability

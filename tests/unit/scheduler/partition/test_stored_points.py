@@ -102,7 +102,7 @@ class Life:
     def node_store(self) -> NodeStore:
         crawl: Any = SimpleNamespace(objects=self.objects, config=NAMED, client=None, clock=None)
         thread: Any = SimpleNamespace(files=DiskFiles())
-        return NodeStore(crawl, thread, nobody)
+        return NodeStore(crawl.objects, crawl, thread, nobody)
 
     def claim(self, machine: str) -> Owner:
         """A claim, and all that happens before anything is admitted."""

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bigcrawl.config import FrontierConfig
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.links import Links
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
 from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts, Ranks
 from bigcrawl.scheduler.queues import prioritizers
 from bigcrawl.scheduler.queues.front_queues import level_of
-from bigcrawl.scheduler.queues.prioritizers import FoundUrls, Prioritizing, as_given, counts_links, make_prioritizer
+from bigcrawl.scheduler.queues.prioritizers import FoundUrls, Prioritizing, as_given, make_prioritizer
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl
 from tests.support.keys import url_key
 
@@ -154,7 +155,8 @@ def test_a_wrong_setting_ends_the_start(name: str, message: str) -> None:
 def test_links_are_counted_if_they_may_be_asked_for() -> None:
     """Depth needs none, and without a prioritizer only budgets do."""
     assert make_prioritizer("") is None
-    assert [counts_links(name) for name in ("", "depth", "in-degree", "rank", "my.own")] == [0, 0, 1, 1, 1]
+    names = ("", "depth", "in-degree", "rank", "my.own")
+    assert [FrontierConfig(prioritizer=name).counts_links for name in names] == [0, 0, 1, 1, 1]
 
 
 def test_the_highest_priority_of_any_page_counts() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bigcrawl.scheduler.records.outcomes import pack_outcome
-from bigcrawl.scheduler.records.unread import REASONS, detail_of, reason_of
-from bigcrawl.scheduler.rules.page_rules import RULES, number_of, rule_of
+from bigcrawl.scheduler.records.unread import PAGE_RULES, REASONS, detail_of, number_of, reason_of, rule_of
 from bigcrawl.stats import SCRAPY_STATS
 
 
@@ -22,6 +21,6 @@ def test_reason_is_stored_as_a_number(reason: str) -> None:
 
 def test_other_details_are_no_reasons() -> None:
     """Those of filters, none, and what a later version writes."""
-    assert {reason_of(number_of(rule)) for rule in RULES} == {None}
+    assert {reason_of(number_of(rule)) for rule in PAGE_RULES} == {None}
     assert reason_of(0) is reason_of(0xFFFF) is None
     assert detail_of("made up") == 0

@@ -9,8 +9,9 @@ import pytest
 
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.scheduler.records.unread import PAGE_RULES, number_of, rule_of
 from bigcrawl.scheduler.rules.languages import MARKUP, SAMPLE, _model, visible_text
-from bigcrawl.scheduler.rules.page_rules import RULES, TEXT_BYTES, PageRules, number_of, rule_of
+from bigcrawl.scheduler.rules.page_rules import TEXT_BYTES, PageRules
 
 ENGLISH = "<p>Bees live in hives and gather honey from the flowers of the meadows around their home.</p>"
 GERMAN = "<p>Bienen leben in Stöcken und sammeln Honig von den Blumen auf den Wiesen um ihr Zuhause.</p>"
@@ -69,7 +70,7 @@ def test_sample_of_a_page_is_bounded() -> None:
 
 def test_numbers_of_rules_are_their_order() -> None:
     """They are stored with outcomes, where 0 is no rule."""
-    assert [rule_of(number_of(rule)) for rule in RULES] == list(RULES) == ["media-type", "string", "language"]
+    assert [rule_of(number_of(rule)) for rule in PAGE_RULES] == list(PAGE_RULES) == ["media-type", "string", "language"]
     assert [rule_of(0), rule_of(4), rule_of(0xFFFF)] == [None] * 3
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bigcrawl.downloads.odd_servers import refuses_tunnel
+from bigcrawl.downloads.proxies import refuses_tunnel
 
 OPENING = "Could not open CONNECT tunnel with proxy 127.0.0.1:3128 "
 

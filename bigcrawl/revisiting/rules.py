@@ -1,0 +1,12 @@
+"""The rules by which a page is visited again (`BIGCRAWL_REVISIT`); `policies` has what they do."""
+
+from __future__ import annotations
+
+from typing import Final
+
+NEVER: Final = "never"
+PERIODIC: Final = "periodic"
+CHANGE_RATE: Final = "change-rate"
+QUALITY: Final = "quality"
+FRESHNESS: Final = "freshness"
+RULES: Final = (NEVER, PERIODIC, CHANGE_RATE, QUALITY, FRESHNESS)
