@@ -64,7 +64,7 @@ help:
 venv: $(STAMP)
 
 # One call of pip each: a second one would build the package and look all others up again.
-$(STAMP): pyproject.toml setup.py
+$(STAMP): pyproject.toml setup.py bigcrawl/scan/compiled.c
 	@$(call new_environment,all that tests and benchmarks need)
 	@$(PY) $(INSTALL) '.[$(EXTRAS)]'
 	@$(PY) $(COMPILE) $(SELDOM_IMPORTED) $(VENV)/lib || true  # some packages have files for other versions of Python
@@ -77,7 +77,7 @@ $(SYSTEM_STAMP): $(STAMP)
 	@$(PY) $(COMPILE) $(SELDOM_IMPORTED) $(VENV)/lib || true
 	@touch $@
 
-$(CRAWL_STAMP): pyproject.toml setup.py
+$(CRAWL_STAMP): pyproject.toml setup.py bigcrawl/scan/compiled.c
 	@$(call new_environment,what a crawl needs)
 	@$(PY) $(INSTALL) '.[embedded,fast]'
 	@$(PY) $(COMPILE) $(SELDOM_IMPORTED) $(VENV)/lib || true
@@ -203,6 +203,20 @@ test-plugins: $(STAMP)
 	@.venvs/plugins/bin/python $(INSTALL) '.[embedded,fast]' $(PLUGINS)
 	@$(IN_MEMORY) BIGCRAWL_PLUGINS_PYTHON=$(CURDIR)/.venvs/plugins/bin/python \
 	    $(PY) -m pytest -q -n 3 $(PYTEST_ARGS) $(or $(TESTS),tests/plugins)
+
+# A copy of the tree whose reader of links in C checks each access to memory, and each sum. Python's own leaks are not asked for.
+SANITIZED := build/sanitized
+LINK_TESTS := tests/unit/scan tests/unit/test_markup.py tests/unit/links tests/unit/url tests/property/test_canonical.py
+.PHONY: sanitize
+sanitize: $(STAMP)
+	@rm -rf $(SANITIZED) && mkdir -p $(SANITIZED)
+	@git ls-files -z bigcrawl annexes tests pyproject.toml setup.py README.md LICENSE | xargs -0 cp --parents -t $(SANITIZED)
+	@cd $(SANITIZED) && CFLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all" \
+	    $(abspath $(PY)) setup.py -q build_ext --inplace
+	@cd $(SANITIZED) && export ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
+	    LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" && \
+	    $(abspath $(PY)) -m pytest -q -p no:cacheprovider $(LINK_TESTS) $(PYTEST_ARGS) && \
+	    $(abspath $(PY)) -m tests.support.running.twins $(or $(SECONDS),120)
 
 .PHONY: unused coverage
 unused: $(STAMP)

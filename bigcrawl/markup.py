@@ -16,14 +16,15 @@ order.
 from __future__ import annotations
 
 import re
-from functools import partial
 from html import unescape
 from html.entities import html5
-from string import ascii_lowercase
 from typing import TYPE_CHECKING, Final
 
+from bigcrawl.scan import attributes, runs
+from bigcrawl.scan.names import NAME_ENDS, Foreign, find_attributes, find_end, in_any_case
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Collection, Iterator
 
 # The encodings of the web (WHATWG Encoding Standard), as names of Python codecs. Others are refused: some are not text
 # encodings, and IDNA takes quadratic time to decode.
@@ -36,92 +37,14 @@ WEB_ENCODINGS: Final = frozenset(
     ]
 )
 
-_BLANK: Final = "\t\n\f\r "
-_NAME_ENDS: Final = rf"(?=[{_BLANK}/>])"
-_IS: Final = rf"[{_BLANK}]*+=[{_BLANK}]*+"
-_VALUE: Final = rf"\"[^\"]*+\"?+|'[^']*+'?+|[^{_BLANK}>\"'][^{_BLANK}>]*+"
-_ATTRIBUTES: Final = rf"(?:[{_BLANK}/]++|[^{_BLANK}/>][^{_BLANK}/>=]*+(?:{_IS}(?:{_VALUE})?+)?+)*+"
-# Fast path for the attributes of most tags: quotes follow an equals sign and contain no `>`.
-_PLAIN: Final = r"[^>\"'=]*+(?:=\"[^\">]*+\"[^>\"'=]*+)*+(?=>)"
-
-
-def _in_any_case(expression: str) -> str:
-    """Make the ASCII letters of an expression, and no others, match in upper and lower case."""
-    return re.sub("[a-z]", lambda letter: f"[{letter[0]}{letter[0].upper()}]", expression)
-
-
-_LINKING: Final = "a|area|base|frame|link|meta|template"
-_EMBEDDING: Final = (
-    "img|image|source|embed|object|applet|form|button|input|use|feimage|tref|textpath|mpath|pattern|filter|cursor"
-    "|lineargradient|radialgradient|mrow|mi|mn|mo|mtext|maction"
-)
-"""Elements whose references are not links to pages; read on request, like `script` and `title`."""
-_RAW: Final = ("script", "style", "textarea", "title", "iframe", "noframes", "noembed", "xmp")
-"""Elements whose text contains no tags."""
-_RAW_STARTS: Final = _in_any_case("iframe|no(?:frames|embed)|s(?:cript|tyle)|t(?:extarea|itle)|xmp")
-_PLAINTEXT: Final = _in_any_case("plaintext")
-
-# Matches most links at once: all attributes are plain, no skipped one is a reference, and `rel` does not say nofollow.
-_HREF: Final = _in_any_case("href")
-_REL: Final = _in_any_case("rel")
-_HARMLESS: Final = r"=\"(?:[^\">&nN]++|[nN](?![oO][fF]))*+\""
-_OTHER: Final = rf"[^>\"'=]*+(?:(?<![{_BLANK}])(?<!{_HREF})(?<!{_REL})=\"[^\">]*+\"|(?<=[{_BLANK}]{_REL}){_HARMLESS})"
-_LINK: Final = (
-    rf"[aA](?=[{_BLANK}])(?:{_OTHER})*+[^>\"'=]*+(?<=[{_BLANK}]{_HREF})=\"([^\">&]*+)\"(?:{_OTHER})*+[^>\"'=]*+>"
-)
-
-
-_COMMON_FIRST: Final = "plstibanmfx"  # the first letters of those names, in the order in which they are looked at
-
-
-def _other_than(names: str) -> str:
-    """Return an expression for all names but these. The first letter decides most tags."""
-    rests: dict[str, list[str]] = {}
-    for name in names.split("|"):
-        rests.setdefault(name[0], []).append(name[1:])
-    free = "".join(letter for letter in ascii_lowercase if letter not in rests)
-    others = [
-        rf"{_in_any_case(letter)}(?!(?:{_in_any_case('|'.join(rests[letter]))}){_NAME_ENDS})"
-        for letter in sorted(rests, key=_COMMON_FIRST.find)
-    ]
-    return "|".join((f"[{free}{free.upper()}]", *others))
-
-
-def _finder(names: str) -> Callable[[str, int], Iterator[re.Match[str]]]:
-    """Return a function that finds tags of these names, and skips elements whose text contains none."""
-    read = _in_any_case(names)
-    others = _other_than("|".join((names, *_RAW, "plaintext")))
-    skipped = "|".join(
-        (
-            r"/[a-su-zA-SU-Z][^>\"'=]*+>",
-            rf"(?:{others}){_PLAIN}>",
-            rf"(?!(?:/?+(?:{read})|{_RAW_STARTS}|{_PLAINTEXT}){_NAME_ENDS})/?+[a-zA-Z][^{_BLANK}/>]*+{_ATTRIBUTES}>?+",
-            r"!--(?:-?+>|(?:[^-]++|-(?!-!?>))*+(?:--!?>)?+)",
-            r"(?:[!?]|/(?![a-zA-Z]))[^>]*+>?+",
-            r"(?![a-zA-Z/!?])(?:[^<]*+<(?![a-zA-Z/!?]))*+",
-        )
-    )
-    return re.compile(
-        rf"(?:[^<]*+<(?:{skipped}))*+[^<]*+(?:<(?:{_LINK}|(?P<name>/?+[a-zA-Z]++)({_PLAIN}|{_ATTRIBUTES})(>?+)))?+"
-    ).finditer
-
-
-_next_tags = _finder(_LINKING)
-_next_of_all = _finder(f"{_LINKING}|{_EMBEDDING}")
-_find_attributes = re.compile(
-    rf"([^{_BLANK}/>][^{_BLANK}/>=]*+)(?:{_IS}(?:\"([^\"]*+)\"?+|'([^']*+)'?+|([^{_BLANK}>\"'][^{_BLANK}>]*+))?+)?+"
-).findall
-_find_end = {name: re.compile(rf"</{_in_any_case(name)}{_NAME_ENDS}").search for name in _RAW}
-_find_foreign = re.compile(rf"<(/?+)(?:{_in_any_case('svg|math')}){_NAME_ENDS}").finditer
 _replace_references = re.compile(r"&(?:#(?:[0-9]++|[xX][0-9a-fA-F]++);?+|([A-Za-z0-9]++)(;|(?!=)))").sub
-_find_whole_href = re.compile(rf"(?:^|[{_BLANK}/\"'])(?ai:href){_IS}(?:\"[^\"]*+\"|'[^']*+')").search
 _find_tag_within = re.compile(r"</?[a-zA-Z]").search
-_find_anchor_end = re.compile(rf"</?+[aA]{_NAME_ENDS}").search
+_find_anchor_end = re.compile(rf"</?+[aA]{NAME_ENDS}").search
 # The invisible parts of a page. Each alternative consumes what it has begun, if need be to the end.
 _UNSEEN = re.compile(
     rf"<!--(?:[^-]++|-(?!->))*+(?:-->)?+"
-    rf"|<(?P<raw>{_in_any_case('script|style|textarea|noframes|noembed|template')}){_NAME_ENDS}"
-    rf"(?:[^<]++|<(?!/(?ai:(?P=raw)){_NAME_ENDS}))*+"
+    rf"|<(?P<raw>{in_any_case('script|style|textarea|noframes|noembed|template')}){NAME_ENDS}"
+    rf"(?:[^<]++|<(?!/(?ai:(?P=raw)){NAME_ENDS}))*+"
     rf"|<[/a-zA-Z!?][^>]*+>?+"
 ).sub
 UNCLOSED_CHARS_MAX: Final = 64 << 10
@@ -138,13 +61,6 @@ class TagEnds:
     def __init__(self) -> None:
         self.last = 0
 
-    def find(
-        self, finder: Callable[[str, int], Iterator[re.Match[str]]], text: str, start: int
-    ) -> Iterator[re.Match[str]]:
-        for found in finder(text, start):
-            self.last = found.end()
-            yield found
-
 
 def tags(
     text: str, looks_max: int, ends: TagEnds | None = None, more: Collection[str] = ()
@@ -152,39 +68,17 @@ def tags(
     """Yield the tags of a page that matter, in order: a, area, base, frame, iframe, link and meta.
 
     Each tag is given by its name in lower case, its reference if no other attribute matters, and else its unparsed
-    attributes. `more` names further tags to yield, out of `_EMBEDDING`. Reading ends after `looks_max` tags, yielded or
-    not.
+    attributes; `ends` has the position after it. `more` and `looks_max` are those of `bigcrawl.scan.runs`.
     """
-    templates, at, end = 0, 0, len(text)
-    foreign = Foreign(text)
-    finder = _next_of_all if more else _next_tags
-    looks, find = iter(range(looks_max)), finder if ends is None else partial(ends.find, finder)
-    while at < end:
-        begun, at = at, end
-        for _, found in zip(looks, find(text, begun), strict=False):
-            if (href := found[1]) is not None:
-                if not templates:
-                    yield "a", href, ""
-                continue
-            _, name, attributes, is_closed = found.groups()
-            if not is_closed:  # the page ends, perhaps within a tag
-                if name and name.lower() == "a" and not templates and (href_end := _find_whole_href(attributes)):
-                    yield "a", None, attributes[: href_end.end()]
-                break
-            name = name.lower()
-            if name == "template":
-                templates += 1
-            elif name == "/template":
-                templates = max(0, templates - 1)
-            elif name == "plaintext":
-                break
-            else:
-                if not templates and (name == "iframe" or name not in _find_end or name in more):
-                    yield name, None, attributes
-                if name in _find_end and not (attributes.endswith("/") and foreign.reach(found.start("name"))):
-                    closing = _find_end[name](text, found.end())
-                    at = closing.start() if closing else end
-                    break
+    for hrefs, href_ends, name, written, end in runs(text, looks_max, more, ends is not None):
+        for at, href in enumerate(hrefs):
+            if ends is not None:
+                ends.last = href_ends[at]
+            yield "a", href, ""
+        if name:
+            if ends is not None:
+                ends.last = end
+            yield name, None, written
 
 
 def text_within(text: str, start: int, end: int) -> str:
@@ -206,27 +100,8 @@ def anchor_text(text: str, end: int) -> str:
     return text_within(part, 0, closing.start() if closing else len(part))
 
 
-class Foreign:
-    """Tracks which positions are within SVG or MathML, where a slash closes a tag; queried in page order."""
-
-    __slots__ = ("_depth", "_looked", "_text")
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._looked = self._depth = 0
-
-    def reach(self, at: int) -> bool:
-        """Advance to a position, and return whether it is within SVG or MathML."""
-        for found in _find_foreign(self._text, self._looked, at):
-            self._depth = max(0, self._depth - 1) if found[1] else self._depth + 1
-        self._looked = at
-        return self._depth > 0
-
-
 def attributes_of(written: str) -> dict[str, str]:
-    values: dict[str, str] = {}
-    for name, quoted, single, bare in _find_attributes(written):
-        values.setdefault(name.lower(), quoted or single or bare)
+    values = attributes(written)
     if "&" in written:
         return {name: resolved(value) for name, value in values.items()}
     return values
@@ -238,7 +113,7 @@ def anchors_of(written: str) -> list[dict[str, str]]:
     Browsers read them all as attributes of the first. Source: Nexplorer §3.3.2.
     """
     anchors: list[dict[str, str]] = [{}]
-    for name, quoted, single, bare in _find_attributes(written[:UNCLOSED_CHARS_MAX]):
+    for name, quoted, single, bare in find_attributes(written[:UNCLOSED_CHARS_MAX]):
         begun = _find_tag_within(bare)
         value = quoted or single or (bare[: begun.start()] if begun else bare)
         if own := name.partition("<")[0].lower():
@@ -259,7 +134,7 @@ def title_within(text: str, looks_max: int) -> str:
     for name, _, _ in tags(text, looks_max, ends, ("title",)):
         if name == "title" and not foreign.reach(ends.last):
             written = text[ends.last : ends.last + TITLE_CHARS_MAX]
-            closing = _find_end["title"](written)
+            closing = find_end["title"](written)
             return " ".join(resolved(written[: closing.start()] if closing else written).split())
     return ""
 

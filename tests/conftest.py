@@ -20,6 +20,7 @@ from tests.support.keys import SECRET
 from tests.support.redis_servers.redis_cluster import PrivateCluster
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.support.running import warm
+from tests.support.running.twins import TWINS, called
 from tests.support.sizes import register_profiles
 
 if TYPE_CHECKING:
@@ -53,6 +54,13 @@ def pytest_collection_finish() -> None:
     """From here on garbage is looked for, and not among the tests."""
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(params=TWINS, scope="module")
+def twin(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Ask the same of each reader of links: of the one in Python and of the one in C."""
+    with called(request.param):
+        yield
 
 
 @pytest.fixture(autouse=True)

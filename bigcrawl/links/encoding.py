@@ -80,6 +80,8 @@ class Encoding:
 
     def respell(self, reference: str) -> str | None:
         """Return a reference in the form that the URL parser needs; None if it leads to no page."""
+        if reference[:1] == "#":  # most of these
+            return None
         if "\0" in reference:  # HTML, attribute value states
             reference = reference.replace("\0", "\ufffd")
         if _is_no_page(reference):

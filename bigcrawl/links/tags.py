@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from bigcrawl.exceptions import ContractError
 from bigcrawl.links.directives import NOFOLLOW, is_directive
 from bigcrawl.links.embedded import ATTRIBUTES, XLINK, embedded_in
-from bigcrawl.markup import Foreign, TagEnds, anchor_text, anchors_of, attributes_of
-from bigcrawl.markup import tags as tags_of
+from bigcrawl.markup import anchor_text, anchors_of, attributes_of
+from bigcrawl.scan import runs
+from bigcrawl.scan.names import Foreign
 from bigcrawl.url.refresh import refresh_in
 
 if TYPE_CHECKING:
@@ -69,20 +70,20 @@ class PageTags:
     def _read(self, text: str, chosen: frozenset[str], links_max: int) -> None:
         references, room, anchors = self.references, links_max, self.anchors
         foreign = Foreign(text) if XLINK in self._embedded else None
-        ends = TagEnds() if anchors is not None or foreign is not None else None
         more = chosen if self._embedded else ()
         takes_a = "a" in self._tags
-        for name, href, written in tags_of(text, _LOOKS_A_LINK * links_max, ends, more):
-            if href is None:
-                if name not in chosen:
-                    continue
-                is_foreign = foreign is not None and ends is not None and foreign.reach(ends.last)
+        for hrefs, ends, name, written, end in runs(text, _LOOKS_A_LINK * links_max, more, anchors is not None):
+            if takes_a and hrefs:
+                left = room - len(references)
+                if anchors is not None:
+                    anchors.update(enumerate((anchor_text(text, at) for at in ends[:left]), len(references)))
+                references += hrefs[:left]
+            if len(references) < room and name in chosen:
+                is_foreign = foreign is not None and foreign.reach(end)
                 self._take(name, written, is_foreign=is_foreign)
                 room = links_max - len(self.nofollow)
-            elif takes_a:
-                references.append(href)
-            if anchors is not None and ends is not None and name == "a" and references:
-                anchors.setdefault(len(references) - 1, anchor_text(text, ends.last))
+                if anchors is not None and name == "a" and references:
+                    anchors.setdefault(len(references) - 1, anchor_text(text, end))
             if len(references) >= room:
                 self.has_more = True
                 break

@@ -28,6 +28,7 @@ from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.logs.plain import make_plain
 from bigcrawl.politeness.addresses import AddressGuard
 from bigcrawl.politeness.dns_shared import join_dns, leave_dns
+from bigcrawl.scan import CODE
 from bigcrawl.scheduler.adapter.arguments import arguments_of
 from bigcrawl.scheduler.adapter.digests import warn_if_edited
 from bigcrawl.scheduler.adapter.drops import Drops
@@ -103,6 +104,7 @@ class Scheduler(BaseScheduler):
         return deferred_from_coro(self._open(spider))
 
     async def _open(self, spider: Spider) -> None:
+        logger.info("links are read in %(code)s", {"code": CODE})
         tame_memory()
         outputs = Outputs(storage_of(self._crawler), feeds_of(self._crawler))
         record_modules()

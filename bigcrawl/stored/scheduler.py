@@ -28,6 +28,7 @@ from scrapy.utils.reactor import is_reactor_installed
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.politeness.addresses import AddressGuard
+from bigcrawl.scan import CODE
 from bigcrawl.scheduler.adapter.drops import Drops
 from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
 from bigcrawl.scheduler.adapter.live_requests import LiveRequests
@@ -125,6 +126,7 @@ class StoredScheduler(BaseScheduler):
         return deferred_from_coro(self._open(spider))
 
     async def _open(self, spider: Spider) -> None:
+        logger.info("links are read in %(code)s", {"code": CODE})
         source = self.config.source
         try:
             if hasattr(spider, "redis_key") and not source.has_all:

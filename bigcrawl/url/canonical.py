@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 import ada_url
 
 from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.scan import join_plain
+from bigcrawl.scan.plain import ORIGIN_ALONE, ORIGIN_PATH, ROOT, Base, match_plain, put_together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -43,21 +45,6 @@ _WHY = {
 _HAS_WEB_SCHEME = re.compile(r"[\x00-\x20]*https?:", re.IGNORECASE).match
 _HAS_NO_HOST = re.compile(r"[\x00-\x20]*https?:[/\\]*+(?:[^/\\?#]*@)?(?::\d*)?(?:[/\\?#\s]|$)", re.IGNORECASE).match
 
-# References that every WHATWG parser leaves unchanged, so that they can be joined as strings. A segment must not begin
-# with %: %2e is a dot. Repetitions are possessive: a mismatch fails at once.
-_SEGMENT = r"[A-Za-z0-9_~!$&'()*+,;=@-][A-Za-z0-9_.~!$%&'()*+,;=@:-]*+"
-_FIRST_SEGMENT = r"[A-Za-z0-9_~!$&'()*+,;=@-][A-Za-z0-9_.~!$%&'()*+,;=@-]*+"  # a colon would end a scheme
-_QUERY = r"\?[A-Za-z0-9_.~!$&()*+,;=:@/?%\[\]|-]*+"
-_FROM_ROOT = rf"/(?:{_SEGMENT}/?+)*+(?:{_QUERY})?+"
-_FROM_DIRECTORY = rf"{_FIRST_SEGMENT}(?:/(?:{_SEGMENT}/?+)*+)?+(?:{_QUERY})?+"
-# Below DNS' limit of 253, for a small cache.
-_ORIGIN = r"(?:[hH][tT][tT][pP][sS]?+:)?+//[A-Za-z0-9.:-]{1,100}+"
-_match_plain = re.compile(
-    rf"(?:({_FROM_ROOT})|({_ORIGIN})({_FROM_ROOT})?+|({_FROM_DIRECTORY})"
-    rf"|((?:\.\.?+/)++)((?:{_FROM_DIRECTORY}|{_QUERY})?+)|({_QUERY}))(?:#[\s\S]*+)?+"
-).fullmatch
-# Groups of that pattern.
-_ROOT, _ORIGIN_ALONE, _ORIGIN_PATH, _DIRECTORY, _DOTS_PATH = 1, 2, 3, 4, 6
 # Converting longer names to ASCII takes quadratic time.
 _HOST_MAX, _LABEL_MAX = 253, 63
 _find_host = re.compile(r"(?:[hH][tT][tT][pP][sS]?+:[/\\]*+|[/\\]{2,}+)([^/\\?#]*+)").match
@@ -93,11 +80,11 @@ def canonicalize(url: str, url_max_bytes: int = URL_MAX_BYTES) -> str:
 
 
 def _of_plain(url: str) -> str | None:
-    plain = _match_plain(url)
-    if plain is None or plain.lastindex != _ORIGIN_PATH or url[0] == "/":
+    plain = match_plain(url)
+    if plain is None or plain.lastindex != ORIGIN_PATH or url[0] == "/":
         return None
-    origin = _canonical_origin(plain[_ORIGIN_ALONE])
-    return origin and origin + plain[_ORIGIN_PATH]
+    origin = _canonical_origin(plain[ORIGIN_ALONE])
+    return origin and origin + plain[ORIGIN_PATH]
 
 
 def _parsed(url: str) -> str:
@@ -169,20 +156,19 @@ class LinkRoom:
 class Joiner:
     """Like `join`, but several times faster for many references of one page."""
 
-    __slots__ = ("_base", "_directory", "_origin", "_path")
+    __slots__ = ("_base", "parts")
 
     def __init__(self, base: str) -> None:
-        self._base = canonicalize(base, url_max_bytes=max(len(base) * 12, URL_MAX_BYTES))
-        self._origin = self._base[: self._base.index("/", 8)]
-        self._path = self._base.partition("?")[0]
-        self._directory = self._path[: self._path.rindex("/") + 1]
+        self._base = base = canonicalize(base, url_max_bytes=max(len(base) * 12, URL_MAX_BYTES))
+        path = base.partition("?")[0]
+        self.parts = Base(base[: base.index("/", 8)], path[: path.rindex("/") + 1], path, _canonical_origin)
 
     def __repr__(self) -> str:
         return f"Joiner({self._base!r})"
 
     def __call__(self, reference: str) -> str | None:
-        plain = _match_plain(reference) or _match_plain(reference.strip(_STRIPPED))
-        return self._put_together(plain) if plain else join(self._base, reference)
+        plain = match_plain(reference) or match_plain(reference.strip(_STRIPPED))
+        return put_together(plain, self.parts) if plain else join(self._base, reference)
 
     def join_all(
         self, references: Iterable[str], respell: Callable[[str], str | None], room: LinkRoom | None = None
@@ -192,37 +178,38 @@ class Joiner:
         For a reference that is not plain, such as one with blanks, `respell` returns the spelling to join, or None.
         """
         room = room or LinkRoom()
+        references = list(references)
         longest, room_left = room.url_bytes_max, room.bytes_left
-        origin = self._origin
+        joined: list[str | None] = [None] * len(references)
+        if len(self._base) <= longest:
+            joined = join_plain(references, self.parts, longest, room_left)
         urls: dict[str, None] = {}
-        for reference in references:
+        for reference, url in zip(references, joined, strict=False):
             if room_left < 0:
                 room.is_used_up = True
                 break
-            plain = _match_plain(reference)
-            if plain is not None and plain.lastindex == _ROOT:
-                url: str | None = origin + plain[_ROOT]
-            else:
-                url = self._other(reference, plain, respell, room)
+            if url is None:
+                url = self._other(reference, respell, room)  # noqa: PLW2901
                 if room.parser_bytes_left < 0:
                     room.is_used_up = True
                     break
-            if url is None:
+            if not url:
                 continue
             room_left -= len(url)
             if len(url) > longest:
                 room.too_long += 1
             else:
                 urls[url] = None
+        room.is_used_up = room.is_used_up or len(joined) < len(references)
         room.bytes_left = room_left
         return list(urls)
 
-    def _other(
-        self, reference: str, plain: re.Match[str] | None, respell: Callable[[str], str | None], room: LinkRoom
-    ) -> str | None:
+    def _other(self, reference: str, respell: Callable[[str], str | None], room: LinkRoom) -> str | None:
         longest = room.url_bytes_max
-        if plain is not None and len(reference) <= longest and len(self._base) <= longest:
-            return self._put_together(plain)
+        is_long = len(reference) > longest or len(self._base) > longest  # else it is known not to be plain
+        plain = match_plain(reference) if is_long else None
+        if plain is not None and plain.lastindex == ROOT:
+            return put_together(plain, self.parts)
         spelled = reference if plain is not None else respell(reference)
         if spelled is None or len(spelled) > longest:
             return spelled
@@ -232,28 +219,6 @@ class Joiner:
             return None
         room.parser_bytes_left -= len(self._base) + len(spelled)
         return self(spelled)
-
-    def _put_together(self, plain: re.Match[str]) -> str | None:
-        kind = plain.lastindex
-        if kind == _ROOT:
-            return self._origin + plain[_ROOT]
-        if kind == _DIRECTORY:
-            return self._directory + plain[_DIRECTORY]
-        if kind in (_ORIGIN_ALONE, _ORIGIN_PATH):
-            written = plain[_ORIGIN_ALONE]
-            origin = _canonical_origin(self._base[: self._base.index("/")] + written if written[0] == "/" else written)
-            return origin and origin + (plain[_ORIGIN_PATH] or "/")
-        if kind == _DOTS_PATH:
-            return self._above(plain[_DOTS_PATH - 1].count("../")) + plain[_DOTS_PATH]
-        return self._path + plain[kind or 0]
-
-    def _above(self, levels: int) -> str:
-        directory, root_bytes = self._directory, len(self._origin) + 1
-        for _ in range(levels):
-            if len(directory) == root_bytes:
-                break
-            directory = directory[: directory.rindex("/", 0, -1) + 1]
-        return directory
 
 
 def _is_no_name(reference: str) -> bool:

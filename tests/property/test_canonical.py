@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ada_url
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bigcrawl.url.canonical import Joiner, UrlError, authority_of, canonicalize, host_of, join
+
+pytestmark = pytest.mark.usefixtures("twin")
 
 PIECES = st.sampled_from(
     [

@@ -8,6 +8,8 @@ from selectolax.lexbor import LexborHTMLParser
 from bigcrawl.markup import ANCHOR_CHARS_MAX, TagEnds, anchor_text, attributes_of, tags, text_within
 from tests.support.running.tables import each
 
+pytestmark = pytest.mark.usefixtures("twin")
+
 NAMES = "a,area,base,frame,iframe,link,meta"
 
 PAGES = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import email
 import importlib.util
+import os
 import shutil
 import subprocess
 import sys
@@ -15,29 +16,38 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.imports import ANNEXES, PACKAGE, PROJECT
+from tests.support.running.twins import TWINS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel and the egg, built from a copy of the source by the commands pip and scrapyd-client end in.
-
-    One process builds both, since its start costs more than the builds.
-    """
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the source, without what was built in it."""
     source = tmp_path_factory.mktemp("source")
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(PROJECT / name, source)
     for folder in ("bigcrawl", "annexes"):
-        shutil.copytree(PROJECT / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(PROJECT / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    return source
+
+
+@pytest.fixture(scope="module")
+def built(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel and the egg, built from the copy by the commands pip and scrapyd-client end in."""
     out = tmp_path_factory.mktemp("built")
-    build = ["setup.py", "-q", "bdist_wheel", "-d", str(out), "bdist_egg", "-d", str(out)]
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", *build], cwd=source, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    for command in ("bdist_egg", "bdist_wheel"):
+        build(source, command, out)
     return out
+
+
+def build(source: Path, command: str, out: Path, **environment: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "setup.py", "-q", command, "-d", str(out)],
+        cwd=source, env={**os.environ, **environment}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def package_files() -> set[str]:
@@ -46,7 +56,7 @@ def package_files() -> set[str]:
         path.relative_to(folder.parent).as_posix()
         for folder in (PACKAGE, *ANNEXES)
         for path in folder.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".so"
     }
 
 
@@ -63,6 +73,29 @@ def test_archive_holds_every_file_of_the_package(built: Path, suffix: str) -> No
     assert package_files() - names == set()
     assert any(name.endswith(".lua") for name in names)
     assert not any(name.startswith("tests/") for name in names)
+
+
+def test_wheel_alone_has_the_reader_in_c(built: Path) -> None:
+    """One wheel for all Pythons of a platform; an egg goes to others, and no library is read from a zip file."""
+    (wheel,) = built.glob("*.whl")
+    (egg,) = built.glob("*.egg")
+    libraries = [[name for name in zipfile.ZipFile(path).namelist() if name.endswith(".so")] for path in (wheel, egg)]
+    assert libraries[1] == []
+    if len(TWINS) > 1:
+        assert libraries[0] == ["bigcrawl/scan/compiled.abi3.so"]
+        assert "-cp311-abi3-" in wheel.name
+
+
+def test_wheel_without_a_compiler_has_the_rest(source: Path, tmp_path: Path) -> None:
+    """Whether there is none, or it fails."""
+    shutil.rmtree(source / "build", ignore_errors=True)
+    build(source, "bdist_wheel", tmp_path / "none", CC="no-such-compiler", PATH=str(tmp_path))
+    build(source, "bdist_wheel", tmp_path / "fails", CC="/bin/false")
+    for path in tmp_path.rglob("*.whl"):
+        names = set(zipfile.ZipFile(path).namelist())
+        assert package_files() - names == set()
+        assert not any(name.endswith(".so") for name in names)
+    assert len(list(tmp_path.rglob("*.whl"))) == 2
 
 
 def test_egg_names_the_settings_and_stays_zipped(built: Path) -> None:

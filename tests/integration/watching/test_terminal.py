@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pyte
 import pytest
 
+from bigcrawl.scan import CODE
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.running import warm
 from tests.support.running.processes import spawn
@@ -96,3 +97,4 @@ def test_pipe_gets_plain_lines(crawl: Crawl) -> None:
     assert out.rstrip().splitlines()[-1].startswith("WARC files: ")
     assert "Dumping Scrapy stats" in log
     assert "'bigcrawl/links/found'" in log
+    assert f"links are read in {CODE}\n" in log

@@ -12,6 +12,8 @@ from scrapy.http import HtmlResponse
 from bigcrawl.links.page import extract_links
 from tests.support.running.tables import each
 
+pytestmark = pytest.mark.usefixtures("twin")
+
 # What servers write: the title, the URL's path, and why.
 LISTINGS = [
     ("Index of /pub", "/pub"),  # Apache, mod_autoindex with DirectorySlash Off

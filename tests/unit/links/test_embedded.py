@@ -15,6 +15,8 @@ from bigcrawl.links.embedded import CANDIDATES_MAX, candidates_of
 from bigcrawl.links.page import extract_links, read_page
 from tests.support.running.tables import each
 
+pytestmark = pytest.mark.usefixtures("twin")
+
 URL = "http://a.example/d/p"
 ALL = (*LINK_ATTRIBUTES, *sorted(ON_REQUEST))
 XLINK = "{http://www.w3.org/1999/xlink}href"

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from bigcrawl.links.encoding import Page
 
+pytestmark = pytest.mark.usefixtures("twin")
+
 ROWS: list[dict[str, str]] = tomllib.loads((PROJECT / "tests/data/encodings.toml").read_text())["row"]
 LINKS = ["http://a.example/first", "http://a.example/last"]
 

@@ -11,6 +11,8 @@ import pytest
 from bigcrawl.links.page import extract_links, read_page
 from tests.support.running.tables import each
 
+pytestmark = pytest.mark.usefixtures("twin")
+
 # HTML, 4.6.7: link types, ASCII case-insensitive, separated by ASCII whitespace. RFC 5988 for `previous`.
 FOLLOWED = {"next", "prev", "previous", "alternate", "canonical"}
 RELATIONS = (

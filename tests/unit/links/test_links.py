@@ -23,6 +23,8 @@ from bigcrawl.links import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+pytestmark = pytest.mark.usefixtures("twin")
+
 URL = "http://site.example/dir/page.html?q"
 
 

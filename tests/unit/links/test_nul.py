@@ -11,6 +11,8 @@ import pytest
 from bigcrawl.links.page import extract_links
 from bigcrawl.url.canonical import canonicalize
 
+pytestmark = pytest.mark.usefixtures("twin")
+
 # HTML, 13.2.5.36 to 13.2.5.38: unexpected-null-character in an attribute value.
 TAGS = [
     f"{before}{value}{after}"

@@ -14,6 +14,8 @@ from bigcrawl.url.canonical import (
     join,
 )
 
+pytestmark = pytest.mark.usefixtures("twin")
+
 CANONICAL = [
     ("http://example.com", "http://example.com/"),
     ("HTTP://EXAMPLE.com:80/A/../b?b=1&a=2#f#g", "http://example.com/b?b=1&a=2"),

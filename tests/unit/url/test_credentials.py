@@ -10,6 +10,8 @@ import pytest
 from bigcrawl.url.canonical import Joiner, UrlError, authority_of, canonicalize, join, refuse_credentials
 from bigcrawl.url.header import url_in
 
+pytestmark = pytest.mark.usefixtures("twin")
+
 BASE = "https://base.example/d/p"
 # URLs with a user or password, by the WHATWG URL Standard (4.4, authority state), and what is asked for.
 WITH = [
