@@ -12,6 +12,7 @@ and knows no feature. Those with a * are imported only if the feature is on, of 
     page *        observes a node's pages                           `scheduler.handout.observers`
     prioritizers  give URLs their priorities                        `scheduler.queues.prioritizers`
     middlewares * downloader middlewares                            `installing`, `middlewares.revisits`
+    spider_middlewares *                                            `installing`
     metrics       a node's metrics                                  `metrics.table`
     view          its part of status, explain and budget            `views.feature`
     counted       reads the counts of all nodes about pages         `views.counted`
@@ -37,6 +38,8 @@ FEATURES: Final = (
     "totals",
     "votes",
     "tallies",
+    "whole_hosts",
+    "site_priorities",
 )
 
 

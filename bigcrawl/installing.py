@@ -77,6 +77,7 @@ STORED = "bigcrawl.stored.installing.install"
 FEEDS = "bigcrawl.extensions.feeds.FeedExporter"
 """Loaded only if there are feeds."""
 PAGE_FILTER = "bigcrawl.middlewares.page_filter.PageFilter"
+SITE_PAGES = "bigcrawl.middlewares.site_pages.SitePages"  # before the frontier observes a page
 """Loaded only if a filter drops pages."""
 
 _OURS: dict[str, dict[type, type | str]] = {
@@ -123,6 +124,8 @@ def install(settings: BaseSettings, crawler: Crawler) -> None:
     settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", LinksMiddleware, 10)
     if _drops_pages(config.filters):
         settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", load_object(PAGE_FILTER), 20)
+    if config.filters.rules:
+        settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", load_object(SITE_PAGES), 5)
     if not config.source.pattern:
         _speak_of_robots(settings, obeys=config.politeness.obey_robots)
     settings.set("ROBOTSTXT_OBEY", False, max(settings.getpriority("ROBOTSTXT_OBEY") or 0, 15))
@@ -151,9 +154,17 @@ def _refuse(settings: BaseSettings, crawler: Crawler, error: ConfigError) -> Non
 
 
 def _check(config: Config, delay_rules: Mapping[str, Mapping[str, object]]) -> None:
+    if config.budget.rules_file:
+        from bigcrawl.scheduler.rules.rules_file import check_rules
+
+        check_rules(config.budget.rules_file)
     make_policy(config.budget, EMPTY_COUNTS)
     _drops_pages(config.filters)
     parse_rules(config.budget.rules)
+    if config.filters.rules:
+        from bigcrawl.scheduler.rules.page_rules import parse_page_rules
+
+        parse_page_rules(config.filters.rules)
     parse_entries(config.pace.blacklist)
     parse_delays(delay_rules)
     group_function(config.pace.group)
@@ -194,6 +205,9 @@ def _install_frontier(settings: BaseSettings, crawler: Crawler, config: Config) 
     for module in modules_on("middlewares", config):
         for middleware, order in module.middlewares_of(config).items():
             settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", middleware, order)
+    for module in modules_on("spider_middlewares", config):
+        for middleware, order in module.middlewares_of(config).items():
+            settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", middleware, order)
     if config.politeness.obey_robots:
         settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", OtherRequests, 100)
     if config.crawl.warc_dir is not None:

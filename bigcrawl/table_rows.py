@@ -47,9 +47,10 @@ class Stat(NamedTuple):
 
 
 class LimitRow(NamedTuple):
-    """A limit that a rule may set by hand, from 0 to `highest`."""
+    """A limit that a rule may set by hand, from `lowest` to `highest`."""
 
     name: str
     highest: int
     unit: str
     meaning: str
+    lowest: int = 0

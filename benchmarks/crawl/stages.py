@@ -29,7 +29,13 @@ STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     (
         "parse and links",
         (
-            *("/bigcrawl/links/", "/bigcrawl/listings/", "/bigcrawl/scoring/", "/bigcrawl_sampling/"),
+            *(
+                "/bigcrawl/links/",
+                "/bigcrawl/scan/",
+                "/bigcrawl/listings/",
+                "/bigcrawl/scoring/",
+                "/bigcrawl_sampling/",
+            ),
             *("/bigcrawl/spiders/", "/selectolax/"),
             *("/benchmarks/crawl/spiders.py", "/scrapy/linkextractors/", "/lxml/", "/parsel/"),
         ),

@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.crawl.report import aligned, say
 from benchmarks.order.crawl import crawled
-from benchmarks.order.orders import breadth_first, depth_first, host_by_host, omniscient
+from benchmarks.order.orders import HOST_DEPTH, THREADS, breadth_first, depth_first, host_by_host, omniscient
 from benchmarks.order.web import SHAPES, page_ranks, pages_of
 from bigcrawl_report.document import Document
 from bigcrawl_report.html import html_of
@@ -39,6 +39,7 @@ JUDGED: Final = (0.25, 0.5)
 OURS: Final = "opic"
 PROMISED: Final = ("omniscient", OURS, "breadth-first", "host by host", "depth-first")
 PLAIN: Final = "no prioritizer"
+WHOLE: Final = "whole hosts"
 
 Curve = list[float]
 """The sum of ranks when 0, 1, 2 ... pages are fetched."""
@@ -55,14 +56,18 @@ def main() -> int:
     say(f"{len(pages):,} pages of {options.hosts:,} hosts, {len(pages.targets):,} links; {SEEDS} seeds")
     curves = {name: curve_of(order, ranks, count) for name, order in _computed(pages, ranks, seeds).items()}
     with tempfile.TemporaryDirectory(prefix="bigcrawl-order-") as directory:
-        for name, prioritizer in ((PLAIN, ""), (OURS, OURS)):
+        for name, own in (
+            (PLAIN, {}),
+            (OURS, {"BIGCRAWL_PRIORITIZER": OURS}),
+            (WHOLE, {"BIGCRAWL_WHOLE_HOSTS": THREADS, "BIGCRAWL_WHOLE_HOST_DEPTH": HOST_DEPTH}),
+        ):
             settings = {
-                "BIGCRAWL_PRIORITIZER": prioritizer,
+                **own,
                 "BIGCRAWL_PRIORITY_BIAS": options.bias,
                 "BIGCRAWL_PARTITIONS": options.partitions,
                 "BIGCRAWL_HOST_HOT_URLS": options.host_urls,
             }
-            found = crawled(pages, seeds, count, Path(directory) / (prioritizer or "plain"), settings)
+            found = crawled(pages, seeds, count, Path(directory) / name, settings)
             curves[name] = curve_of(found.order, ranks, count)
             say(f"{name}: {found.node_us:.0f} us a page in the node, {found.redis_us:.0f} in Redis")
     rows = [[round(curve[round(mark * len(pages))], 4) for mark in MARKS] for curve in curves.values()]

@@ -12,6 +12,8 @@ import uvloop
 from benchmarks.crawl import procfs
 from benchmarks.frontier.ours import Engine, make_node
 from bigcrawl.clock import SystemClock
+from bigcrawl.features.whole_hosts.inside import depth_of_links, raised
+from bigcrawl.features.whole_hosts.settings import WholeHostConfig
 from bigcrawl.links import Links
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
@@ -44,7 +46,6 @@ class Crawled(NamedTuple):
 def crawled(pages: LinkedPages, seeds: list[int], count: int, state: Path, settings: dict[str, Any]) -> Crawled:
     """Fetch so many pages from the seeds, and return their order."""
     with PrivateRedis() as redis, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        tame_memory()
         chosen = {**SETTINGS, "BIGCRAWL_REDIS_URL": redis.url, "BIGCRAWL_STATE_DIR": str(state), **settings}
         return runner.run(_run(RedisClient(redis.url), redis, pages, seeds, count, chosen))
 
@@ -57,6 +58,7 @@ async def _run(
     count: int,
     settings: dict[str, Any],
 ) -> Crawled:
+    tame_memory()
     addresses = {host_of(url): str(ipaddress.IPv4Address("198.18.0.0") + at) for at, url in enumerate(pages.urls)}
 
     async def resolve(host: str) -> list[str]:
@@ -83,23 +85,36 @@ class _Spider:
         self._node = node
         self._pages = pages
         self._numbers = {url: page for page, url in enumerate(pages.urls)}
+        self._depths: dict[int, int] = {}  # in their hosts, of pages that were found and not fetched
         self.fetched: list[int] = []
 
     def parse(self, held: HeldUrl) -> None:
         """A page was fetched: offer its links."""
         page = self._numbers[held.url]
         self.fetched.append(page)
-        urls = self.offer(self._pages.links(page), depth=1)
+        urls = self._offer_links(page)
         if self._node.link_graph is not None:
             self._node.link_graph.note(held.url, urls)
         for noted in self._node.observers.links_of(held):
             noted.add(urls, 0)
             noted.end()
 
-    def offer(self, targets: list[int], depth: int) -> list[str]:
+    def _offer_links(self, page: int) -> list[str]:
+        links, config = self._pages.links(page), self._node.crawl.config.of(WholeHostConfig)
+        depth = depth_of_links(self._depths.pop(page, 0), config.depth) if config.at_once else 0
+        if not depth:
+            return self.offer(links, depth=1)
+        hosts = self._pages.hosts
+        inside = [target for target in links if hosts[target] == hosts[page]]
+        for target in inside:
+            self._depths.setdefault(target, depth)
+        others = [target for target in links if hosts[target] != hosts[page]]
+        return self.offer(inside, depth=1, priority=raised(0)) + self.offer(others, depth=1)
+
+    def offer(self, targets: list[int], depth: int, priority: int = 0) -> list[str]:
         """Offer pages, and return their URLs."""
         urls = [self._pages.urls[target] for target in targets]
-        keys, encode = self._node.crawl.keys, links_encoder(Links(()), depth)
+        keys, encode = self._node.crawl.keys, links_encoder(Links((), priority=priority), depth)
         for at in self._node.outbox.remember_each(keys.marks_of(urls)):
             self._node.offer(encode(keys.of_url(urls[at]), urls[at]))
         return urls

@@ -111,6 +111,14 @@ class FilterConfig(Group):
         has_file=True,
         alike=True,
     )
+    rules: Mapping[str, Mapping[str, object]] = setting(
+        "BIGCRAWL_PAGE_RULES",
+        None,
+        "What is set by hand about pages of hosts, their directories, pay-level domains and URL patterns: kinds, media "
+        "types instead of BIGCRAWL_FILTER_MEDIA_TYPES, and eliminate, texts besides BIGCRAWL_FILTER_STRINGS.",
+        kind=dict,
+        alike=True,
+    )
     languages: tuple[str, ...] = setting(
         "BIGCRAWL_FILTER_LANGUAGES",
         None,
@@ -174,9 +182,16 @@ class FrontierConfig(Group):
         "URLs of one host held in Redis. The others are parked on disk.",
         (1, 100_000, "URLs"),
     )
-    priority_bias: int = setting(
+    front_queues: int = setting(
+        "BIGCRAWL_FRONT_QUEUES",
+        5,
+        "Front queues on disk, one for each level of priority: the more, the finer priorities are told apart.",
+        (1, 64, "queues"),
+        alike=True,
+    )
+    priority_bias: float = setting(
         "BIGCRAWL_PRIORITY_BIAS",
-        2,
+        2.0,
         "While two adjacent priority levels both have URLs, the higher one gets this many times as many fetches.",
         (1, 1_000, "times"),
     )
@@ -296,7 +311,7 @@ class FrontierConfig(Group):
 
 
 class BudgetConfig(Group):
-    """How budgets of PLDs are computed. `rules` are unparsed: name -> limit -> value."""
+    """How budgets of PLDs are computed. `rules` are unparsed: name -> limit -> value; `rules_file` is a path."""
 
     policy: str = setting(
         "BIGCRAWL_BUDGET_POLICY",
@@ -331,7 +346,14 @@ class BudgetConfig(Group):
     rules: Mapping[str, Mapping[str, object]] = setting(
         "BIGCRAWL_BUDGET_RULES",
         None,
-        "Limits set by hand for hosts, pay-level domains and URL patterns: budget, pages, bytes, depth.",
+        "Limits set by hand for hosts, their directories, pay-level domains and URL patterns: budget, pages, bytes, "
+        "depth, and also priority and revisit.",
         kind=dict,
         alike=True,
+    )
+    rules_file: str | None = setting(
+        "BIGCRAWL_RULES",
+        None,
+        "A file with all that is set by hand for sites, a line for each: budgets and other limits, delays, priorities, "
+        "waits between visits, kinds of pages, texts of pages to eliminate.",
     )

@@ -10,6 +10,7 @@ from bigcrawl.config.crawl import CloseRateConfig, CrawlConfig, StoreConfig
 from bigcrawl.config.fetching import DnsConfig, LimitsConfig, PaceConfig, PolitenessConfig
 from bigcrawl.config.frontier import BudgetConfig, FilterConfig, FrontierConfig
 from bigcrawl.config.pages import SourceConfig
+from bigcrawl.config.rules_file import with_rules
 from bigcrawl.config.values import PREFIX, read_value, refuse_unknown
 from bigcrawl.config.watching import DashboardConfig, MetricsConfig
 from bigcrawl.feature_list import modules_of
@@ -27,7 +28,7 @@ _SCRAPYS = ("CONCURRENT_REQUESTS", "DOWNLOAD_DELAY", "DOWNLOAD_MAXSIZE", "HTTPPR
 # Settings of one process: where it finds the crawl, stores pages, and is watched. They may hold passwords.
 _OWN = (
     *("CRAWL", "NODE", "REDIS_URL", "REDIS_PASSWORD_FILE", "STATE_DIR", "STORE_", "SOURCE", "WARC_", "FRESH"),
-    *("CAPACITY", "PROGRESS_", "REPORT_", "METRICS", "DASHBOARD"),
+    *("RULES", "CAPACITY", "PROGRESS_", "REPORT_", "METRICS", "DASHBOARD"),
 )
 _OF_THE_CRAWL = ("partitions", "private_suffixes", "close_when_empty", "pages_max")
 ALIKE_CHARS_MAX = 60  # characters of a compared value; nodes report these values every second
@@ -120,6 +121,7 @@ def _given(settings: Mapping[str, Any], rows: Iterable[Setting]) -> dict[str, An
     """Return the checked values of settings; DOWNLOAD_DELAY stands in for an unset BIGCRAWL_HOST_DELAY."""
     given = {name: settings.get(name) for name in _SCRAPYS}
     given |= {row.name: read_value(row, settings.get(row.name)) for row in rows}
+    given = with_rules(given)
     if settings.get("BIGCRAWL_HOST_DELAY") is None and (delay := float(given["DOWNLOAD_DELAY"] or 0)):
         given["BIGCRAWL_HOST_DELAY"] = delay
     return given

@@ -37,7 +37,7 @@ from bigcrawl.pipelines.engine_pause import EnginePause
 from bigcrawl.pipelines.page_indexer import PageIndexer
 from bigcrawl.pipelines.page_upkeep import PageUpkeep
 from bigcrawl.pipelines.page_writes import PageWrites
-from bigcrawl.scheduler.adapter.registry import frontier_of, register_notes, register_storage, storage_of
+from bigcrawl.scheduler.adapter.registry import frontier_of, judge_of, register_notes, register_storage, storage_of
 from bigcrawl.scheduler.adapter.request_codec import PARENT
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.warc.directory_mark import DirectoryMark
@@ -179,6 +179,9 @@ class WarcPipeline:
     def response_downloaded(self, response: Response, request: Request) -> None:
         try:
             if not request.url.startswith(_SCHEMES):
+                return
+            judge = judge_of(self._crawler)
+            if judge is not None and judge.eliminates(request, response):
                 return
             record_id = self._record_ids[request] = new_record_id()
             notes = _notes(request, response, self._download_ms(request))

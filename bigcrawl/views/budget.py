@@ -34,7 +34,7 @@ async def read_rules(crawl: OpenedCrawl) -> StoredRules:
 
 
 async def read_budget(crawl: OpenedCrawl, name: str) -> dict[str, Any]:
-    """Return the limits of a PLD or host and the rules for it; only the rules if `name` is a pattern."""
+    """Return the limits of a PLD or host and the rules for it; only the rules if `name` is a pattern or a path."""
     rules = await read_rules(crawl)
     data: dict[str, Any] = {
         "name": name,
@@ -42,7 +42,7 @@ async def read_budget(crawl: OpenedCrawl, name: str) -> dict[str, Any]:
         "rule_by_hand": rules.live.get(name),
         "rule_of_settings": rules.settings.get(name),
     }
-    if name.startswith((EVERY, URL_PATTERN)):
+    if name.startswith((EVERY, URL_PATTERN)) or "/" in name:
         return data
     pld = crawl.suffixes.pld(name)
     key = crawl.url_keys.of_pld(pld)

@@ -15,7 +15,7 @@ from bigcrawl.scheduler.partition.tables import KINDS, Tables
 from bigcrawl.scheduler.partition.takeover import take_over
 from bigcrawl.scheduler.queues.epoch_directory import MANIFEST, EpochDirectory
 from bigcrawl.scheduler.queues.fifo import Fifo
-from bigcrawl.scheduler.queues.front_queues import LEVELS
+from bigcrawl.scheduler.queues.front_queues import level_in
 from bigcrawl.scheduler.queues.parked_queues import ParkedQueues
 from bigcrawl.scheduler.queues.timed import KEPT
 from bigcrawl.scheduler.queues.unrunnable import PREFIX
@@ -110,6 +110,6 @@ def _order(name: str) -> tuple[int, ...]:
     if name.startswith(PREFIX):
         return (2,)
     if kind == "queue":
-        turn, level = map(int, numbers)
-        return 0, turn, level // LEVELS, -(level % LEVELS)
+        level, number = level_in(numbers[1])
+        return 0, int(numbers[0]), level // number, -(level % number)
     return 1, int(numbers[0]), int(kind == "arrived"), 0

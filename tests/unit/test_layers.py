@@ -42,7 +42,8 @@ LAYERS: tuple[frozenset[str], ...] = (
 # Where Scrapy is spoken to. Everything else runs, and is tested, without it.
 SCRAPY_ADAPTERS = (
     "__main__.py", "addon.py", "commands/", "downloads/", "exceptions.py", "extensions/",
-    "features/revisits/middlewares.py", "installing.py", "middlewares/", "pipelines/", "project_settings.py",
+    "features/revisits/middlewares.py", "features/whole_hosts/spider_middlewares.py", "installing.py", "middlewares/",
+    "pipelines/", "project_settings.py",
     "scheduler/adapter/", "scheduler/dupefilter.py", "scheduler/scheduler.py", "settings.py", "spiders/",
     "stats_buffer.py", "stored/copies.py", "stored/given.py", "stored/handler.py", "stored/installing.py",
     "stored/intake.py", "stored/responses.py", "stored/scheduler.py", "stored/sitemaps.py",

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 ROOMS = {
     "commands": ("steering", "moving", "looking", "pages", "repairing"),
     "dashboard": ("page",),
-    "features": ("traps", "mirrors", "copies", "revisits", "totals", "votes", "tallies"),
+    "features": ("traps", "mirrors", "copies", "revisits", "totals", "votes", "tallies", "whole_hosts",
+                 "site_priorities"),
     "redisdb": ("lua", "scripts"),
     "redisdb/lua": (
         "prelude", "back_queues", "crawl", "entries", "exchange", "gates", "hosts", "inbox", "looking", "ownership",

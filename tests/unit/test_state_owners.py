@@ -33,6 +33,8 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("extensions/feed_files.py", "slot.store_empty"): "Scrapy's feed slot, likewise",
     ("extensions/feed_files.py", "storage.overwrite"): "Scrapy's feed storage, likewise",
     ("extensions/feed_files.py", "storage.write_mode"): "Scrapy's feed storage, likewise",
+    ("features/whole_hosts/spider_middlewares.py", "output.priority"): "Scrapy's request, which the spider has made",
+    ("features/whole_hosts/spider_middlewares.py", "request.priority"): "likewise, made by a redirect",
     ("middlewares/spider_output.py", "scraper.handle_spider_output_async"): "Scrapy has no setting for its scraper",
     ("pipelines/engine_pause.py", "engine.paused"): "Scrapy's engine does not tell who has paused it",
     ("scheduler/adapter/values/records.py", "record"): "a stored record is filled in without running code of its class",

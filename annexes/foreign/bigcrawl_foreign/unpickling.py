@@ -9,6 +9,7 @@ packed dict, or 0 before an error's reason.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import io
 import json
@@ -87,6 +88,8 @@ def _limit() -> None:
     if pages:
         size = pages * resource.getpagesize() + MEMORY_BYTES
         resource.setrlimit(resource.RLIMIT_AS, (size, size))
+    with contextlib.suppress(*NOT_STORABLE):
+        PLAIN.packed(object())  # it imports code when needed, which it could not open later
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -141,7 +141,8 @@ async def _repair(config: Config, server: str, plans: Sequence[Plan]) -> None:
 
 def _fall_back(crawl: OpenedCrawl, number: int) -> None:
     """Open a partition at its last sound manifest, in a new epoch above all others, and make that durable."""
-    limits = PartitionLimits(priority_bias=crawl.config.frontier.priority_bias)
+    frontier = crawl.config.frontier
+    limits = PartitionLimits(priority_bias=frontier.priority_bias, front_queues=frontier.front_queues)
     directory = crawl.directory(number)
     Partition.open(directory, last_epoch(directory) + 1, limits, fall_back=True).committed.make_durable()
 

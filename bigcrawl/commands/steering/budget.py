@@ -1,7 +1,7 @@
 """`scrapy frontier budget NAME`.
 
-A name is a PLD, a host, `*.` and a name, or `re:` and a pattern. A rule set here is stored in Redis, replaces the
-settings' rule of that name, and is in force on every node within a second.
+A name is a PLD, a host, a host and the beginning of a path, `*.` and a name, or `re:` and a pattern. A rule set here is
+stored in Redis, replaces the settings' rule of that name, and is in force on every node within a second.
 """
 
 from __future__ import annotations

@@ -7,8 +7,10 @@ a page, or may kill nodes, is not.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from bigcrawl.features.revisits.limits import REVISIT
 from bigcrawl.features.revisits.settings import RevisitConfig
 from bigcrawl.listings.changefreqs import PERIODS_S
 from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds
@@ -40,7 +42,7 @@ LAST_ENDS: Final = frozenset({"poison", "undecodable", "elsewhere", "scheme"})
 def observer_of(side: NodeSide) -> NextVisits:
     config = side.config.of(RevisitConfig)
     policy = RevisitPolicy(config.rule, WaitBounds(config.usual_s, config.shortest_s, config.longest_s))
-    return NextVisits(policy, config.visits_max, side.client.now_ms)
+    return NextVisits(policy, config.visits_max, side.client.now_ms, partial(_ruled_s, side))
 
 
 class Visited(NamedTuple):
@@ -58,7 +60,15 @@ class Visited(NamedTuple):
 class NextVisits(Observer):
     """Plans the next visits to URLs: at most `visits_max` to each, or any number if that is 0."""
 
-    def __init__(self, policy: RevisitPolicy, visits_max: int, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        policy: RevisitPolicy,
+        visits_max: int,
+        now_ms: Callable[[], int],
+        ruled_s: Callable[[HeldUrl], int | None] = lambda held: None,
+    ) -> None:
+        """`ruled_s` returns the wait that a rule sets for a URL, 0 for no further visit, or None."""
+        self._ruled_s = ruled_s
         self._policy = policy
         self._visits_max = visits_max
         self._now_ms = now_ms
@@ -92,7 +102,11 @@ class NextVisits(Observer):
             is_important=held.fields.priority > (LISTED_PRIORITY_MAX if listed else 0),
             hinted_s=PERIODS_S[listed],
         )
-        has_more = after is not None and not 0 < self._visits_max <= after.number
+        ruled_s = self._ruled_s(held)
+        if after is not None and ruled_s:
+            due_s = now_s + ruled_s
+            after = after._replace(due_s=due_s, soonest_s=min(after.soonest_s, due_s))
+        has_more = after is not None and not 0 < self._visits_max <= after.number and ruled_s != 0
         due_s = after.due_s if after is not None and has_more else NO_MORE_S
         held.record_retry(_revisit(held, after, due_s) if after is not None else None)
         return Visited(before, after)
@@ -103,6 +117,11 @@ class NextVisits(Observer):
 
     def reported(self) -> Mapping[str, Any]:
         return {"visits_late_s": round(self.late_s)}
+
+
+def _ruled_s(side: NodeSide, held: HeldUrl) -> int | None:
+    limit = side.limit_of(REVISIT, held.host, held.url) if REVISIT in side.limited and held.url else None
+    return None if limit is None else limit.value
 
 
 def _revisit(held: HeldUrl, visit: Visit, due_s: int) -> TimedUrl:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
 
     from bigcrawl.scheduler.adapter.frontier import Frontier
     from bigcrawl.scheduler.records.page_storage import Feeds, PageStorage
@@ -26,11 +27,17 @@ class PageNotes(Protocol):
         """Return the URL of a page with the same status and body, if known."""
 
 
+class PageJudge(Protocol):
+    def eliminates(self, request: Request, response: Response) -> bool:
+        """Return whether an answer, as it was downloaded, is to leave no trace."""
+
+
 _frontiers: WeakKeyDictionary[Crawler, ref[Frontier]] = WeakKeyDictionary()
 _last: tuple[ref[Crawler], ref[Frontier]] | None = None  # registered; asked for ten times a page
 _storages: WeakKeyDictionary[Crawler, ref[PageStorage]] = WeakKeyDictionary()
 _notes: WeakKeyDictionary[Crawler, ref[PageNotes]] = WeakKeyDictionary()
 _feeds: WeakKeyDictionary[Crawler, ref[Feeds]] = WeakKeyDictionary()
+_judges: WeakKeyDictionary[Crawler, ref[PageJudge]] = WeakKeyDictionary()
 _proxies: OrderedDict[str, None] = OrderedDict()
 _failed: WeakKeyDictionary[Crawler, bool] = WeakKeyDictionary()
 
@@ -98,6 +105,15 @@ def register_feeds(crawler: Crawler, feeds: Feeds) -> None:
 
 def feeds_of(crawler: Crawler) -> Feeds | None:
     found = _feeds.get(crawler)
+    return found() if found else None
+
+
+def register_judge(crawler: Crawler, judge: PageJudge) -> None:
+    _judges[crawler] = ref(judge)
+
+
+def judge_of(crawler: Crawler) -> PageJudge | None:
+    found = _judges.get(crawler)
     return found() if found else None
 
 

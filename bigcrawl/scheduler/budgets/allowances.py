@@ -58,6 +58,9 @@ class BoundUrl:
     def flag(self, flags: int) -> None:
         self.url = self.url._replace(flags=self.url.flags | flags)
 
+    def prioritize(self, priority: int) -> None:
+        self.url = self.url._replace(priority=priority)
+
     def withhold(self) -> None:
         self.account, self.budget = WITHHELD, 0
 

@@ -20,7 +20,7 @@ from bigcrawl.scheduler.owner.timetable import Timetable
 from bigcrawl.scheduler.queues.timed import NEVER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from bigcrawl.redisdb import scripts
     from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
@@ -136,8 +136,10 @@ class Folding:
     ) -> int:
         """Step partitions. Those `behind` with admissions fold their inboxes and admit nothing."""
         due = list(shares)
+        # Counted before inboxes are read, which then have the links of all URLs that have ended.
+        hot = {owned: dict(owned.hot.by_host) for owned in due}
         inboxes = await self._read_inboxes(shares)
-        folds = [self._fold_of(owned, inboxes[owned], may_admit=owned not in behind) for owned in due]
+        folds = [self._fold_of(owned, inboxes[owned], hot[owned], may_admit=owned not in behind) for owned in due]
         self._unconfirmed.update(due)  # before the commit, so that any later failure sends the batch again
         try:
             results = await self._thread.run_each(folds)
@@ -162,13 +164,14 @@ class Folding:
             logger.info("%(message)s", {"message": message})
         self._owed_sender.offer_hints(step)
 
-    def _fold_of(self, owned: OwnedPartition, inbox: list[InboxEntry], *, may_admit: bool) -> Callable[[], Step]:
+    def _fold_of(
+        self, owned: OwnedPartition, inbox: list[InboxEntry], hot: Mapping[str, int], *, may_admit: bool
+    ) -> Callable[[], Step]:
         """Return a step for the worker thread, with copies of data that the loop may change meanwhile."""
         owned.disk.sources.set_host_share(self._hot_share.urls)
-        hot = owned.hot
-        room, extra_room = (hot.room, hot.extra_room) if may_admit else (0, 0)
+        room, extra_room = (owned.hot.room, owned.hot.extra_room) if may_admit else (0, 0)
         now_s = self._client.now_ms() // 1000
-        return partial(self._timed, partial(owned.fold, inbox, room, dict(hot.by_host), extra_room, now_s))
+        return partial(self._timed, partial(owned.fold, inbox, room, hot, extra_room, now_s))
 
     def _timed(self, fold: Callable[[], Step]) -> Step:
         since_ms = self._clock.monotonic_ms()

@@ -73,7 +73,12 @@ class Ownership:
         self._thread = thread = FileThread(clock, frontier.lease_ms, may_rest)
         self.file_work = thread.work
         self.features = features_of(config)
-        limits = PartitionLimits(frontier.host_hot_urls, priority_bias=frontier.priority_bias, features=self.features)
+        limits = PartitionLimits(
+            frontier.host_hot_urls,
+            priority_bias=frontier.priority_bias,
+            front_queues=frontier.front_queues,
+            features=self.features,
+        )
         self.hot_share = HotShare(delay_ms, limits.low)
         lateness = Lateness(lambda: handout.ends.late_ms)
         self.damaged = DamagedPartitions(config.crawl, client, clock)

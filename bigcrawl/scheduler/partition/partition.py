@@ -90,7 +90,7 @@ class Partition:
             TransientStoreError: the disk failed or is full. The call may be repeated with the same epoch.
         """
         files = files or DiskFiles()
-        opened = open_epoch(directory, epoch, files, priority_bias=limits.priority_bias, fall_back=fall_back)
+        opened = open_epoch(directory, epoch, files, limits, fall_back=fall_back)
         partition = cls(opened, limits, BudgetSource(budgets, pld_of, pld_key), require_place)
         if require_place is None:
             with store_errors(directory):

@@ -22,7 +22,7 @@ from bigcrawl.feature_list import modules_of
 from bigcrawl.given import imported, made_callable
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, Ranks
 from bigcrawl.scheduler.records.body import look_at_link
-from bigcrawl.scheduler.records.member import PRIORITY_MAX
+from bigcrawl.scheduler.records.member import NOT_RULED, PRIORITY_MAX
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl
 from bigcrawl.scoring.scores import priorities_of
 
@@ -87,10 +87,14 @@ class FoundUrls:
 
     @property
     def given(self) -> NumberArray:
-        """int64, shape (n,): the spider's priority; 0 is ordinary. With votes, the highest of all linking pages."""
+        """int64, shape (n,): the spider's priority; 0 is ordinary. With votes, the highest of all linking pages.
+
+        That of a rule set by hand replaces it.
+        """
         given = np.array([link[2] for link in self._links], dtype=np.int64)
         highest: NumberArray = np.maximum(given, self._known.get("given", given))
-        return highest
+        ruled = self._known.get("ruled")
+        return highest if ruled is None else np.where(ruled == NOT_RULED, highest, ruled)
 
     @property
     def received(self) -> npt.NDArray[np.float64]:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.queues.front_queues import LEVELS
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -34,8 +32,10 @@ class Rescoring:
     def is_under_way(self) -> bool:
         return bool(self._left)
 
-    def begin(self, front: FrontQueues, later: Iterable[int]) -> None:
-        self._left = front.waiting_by_level()
+    def begin(self, front: FrontQueues, later: Iterable[int], *, older_only: bool = False) -> None:
+        """Begin a round. With `older_only`, of the current turn only URLs in queues of another number of levels."""
+        waiting = front.waiting_by_level()
+        self._left = {level: n for level, n in waiting.items() if not older_only or front.are_older(level)}
         self._outdated = frozenset(later)
 
     def record_turn(self, turn: int, front: FrontQueues) -> None:
@@ -46,10 +46,10 @@ class Rescoring:
         found: list[tuple[int, QueuedUrl]] = []
         bytes_left = _RESCORED_BYTES
         for level in sorted(self._left, reverse=True):
-            queue = front.queues[level]
+            queue, tier = front.queues[level], front.tier_of(level)
             left = min(self._left.pop(level), queue.waiting)
             while left and len(found) < limit and bytes_left > 0:
-                found.append((level // LEVELS, queue.pop()))
+                found.append((tier, queue.pop()))
                 bytes_left -= len(found[-1][1].body)
                 left -= 1
             if left:

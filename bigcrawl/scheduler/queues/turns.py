@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bigcrawl.scheduler.budgets.placement import OVER_BUDGET, Window
-from bigcrawl.scheduler.queues.front_queues import LEVELS, FrontQueues, level_of
+from bigcrawl.scheduler.queues.front_queues import FrontQueues, level_in, queue_name
 from bigcrawl.scheduler.queues.named_queues import Queues
 from bigcrawl.scheduler.queues.over_budget import OverBudget
 from bigcrawl.scheduler.queues.rescoring import Rescoring
@@ -63,14 +63,24 @@ class Turns:
         cls, epoch: EpochDirectory, states: Mapping[str, FifoState], state: TurnState, selector: Selector
     ) -> Turns:
         later: dict[int, int] = {}
+        numbers: set[int] = set()
         for name, queue in states.items():
             kind, _, rest = name.partition("-")
-            if kind == _QUEUE and (turn := int(rest.partition("-")[0])) > state.turn:
-                later[turn] = later.get(turn, 0) + queue.waiting
+            if kind != _QUEUE:
+                continue
+            turn, _, level = rest.partition("-")
+            numbers.add(level_in(level)[1])
+            if int(turn) > state.turn:
+                later[int(turn)] = later.get(int(turn), 0) + queue.waiting
+        older = numbers - {selector.levels.number}
+        selector = selector.with_older(older) if older else selector
         queues = Queues.restore(epoch, states)
-        return cls(
+        turns = cls(
             queues, state, selector, later, TimedUrls.restore(queues, state.released_s), Unrunnable.restore(queues)
         )
+        if older:
+            turns.rescoring.begin(turns.front, later, older_only=True)
+        return turns
 
     def __len__(self) -> int:
         return self.front.waiting + self._later_waiting + len(self.over)
@@ -98,7 +108,8 @@ class Turns:
         """Whether all waiting URLs are ordinary and in the front queues, as in a crawl without budgets."""
         if self._later or len(self.over):
             return False
-        return not any(queue.waiting for level, queue in self.front.queues.items() if level >= LEVELS)
+        front = self.front
+        return not any(queue.waiting and front.tier_of(level) for level, queue in front.queues.items())
 
     @property
     def window(self) -> Window:
@@ -133,20 +144,22 @@ class Turns:
         self._joined += len(urls)
 
     def put(self, urls: Iterable[QueuedUrl], turns: Sequence[int], tiers: Sequence[int], *, reread: bool) -> None:
-        current, queues, later = self._state.turn, self._queues, self._later
+        current, queues, later, front = self._state.turn, self._queues, self._later, self.front
+        levels = front.selector.levels
+        number = levels.number
         over = ordinary_here = extra_here = 0
         for url, turn, tier in zip(urls, turns, tiers, strict=True):
             if turn == OVER_BUDGET:
                 self.over.append(url, failed=reread)
                 over += 1
                 continue
-            level = level_of(url.priority) + LEVELS * tier
+            level = levels.of(url.priority) + number * tier
             if turn == current:
-                self.front.append_at(level, url)
+                front.append_at(level, url)
                 extra_here += tier > 0
                 ordinary_here += not tier
             else:
-                queues[f"{_QUEUE}-{turn}-{level}"].append(url)
+                queues[queue_name(_prefix(turn), level, number)].append(url)
                 later[turn] = later.get(turn, 0) + 1
                 self._later_waiting += 1
         self._ordinary += ordinary_here
@@ -169,7 +182,9 @@ class Turns:
         self.front.remove()
         self.front = FrontQueues(self._queues, _prefix(turn), self.front.selector)
         self._state = self._state._replace(turn=turn)
-        self._ordinary, self._joined = sum(self.front.counts()[:LEVELS]), 0
+        front = self.front
+        waiting = (queue.waiting for level, queue in front.queues.items() if not front.tier_of(level))
+        self._ordinary, self._joined = sum(waiting), 0
         self._extra = self.front.waiting - self._ordinary
         self.rescoring.record_turn(turn, self.front)
         return True

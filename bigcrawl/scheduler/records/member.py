@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _new_tuple = tuple.__new__
 _ORDER_BITS = 33  # of a sequence number inside an order: 8.6e9 URLs a partition before equal priorities mix
 PRIORITY_MAX = (1 << 19) - 1  # order = -priority * 2^33 + seq stays exact in a double's 53 bits
+NOT_RULED = -(1 << 40)  # in place of a rule's priority, for a URL without one
 
 
 class Member(NamedTuple):

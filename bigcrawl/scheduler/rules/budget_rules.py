@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.feature_list import modules_of
 from bigcrawl.json_text import read_json
-from bigcrawl.scheduler.rules.names import EVERY, parse_name
+from bigcrawl.scheduler.rules.names import BELOW, EVERY, parse_name
 from bigcrawl.table_rows import COUNT_MAX, LimitRow
 
 if TYPE_CHECKING:
@@ -52,7 +52,12 @@ def parse_rules(written: Mapping[str, Mapping[str, object]], where: str = "BIGCR
 
 
 def parse_rule_name(name: str, where: str = "BIGCRAWL_BUDGET_RULES") -> str:
-    return name if name == EVERY else parse_name(name, where)
+    if name == EVERY:
+        return name
+    host, _, path = name.partition("/")
+    if not path or ":" in host or host.startswith(BELOW):
+        return parse_name(name, where)
+    return f"{parse_name(host, where)}/{path}"
 
 
 def parse_rule(limits: Mapping[str, object], where: str) -> Rule:
@@ -61,10 +66,11 @@ def parse_rule(limits: Mapping[str, object], where: str) -> Rule:
             close = difflib.get_close_matches(str(limit), LIMITS, n=1)
             hint = f"did you mean {close[0]}?" if close else "must be one of " + ", ".join(LIMITS)
             raise ConfigError(f"{where} has an unknown limit {limit!r}; {hint}")
-        highest, unit = LIMITS[limit].highest, LIMITS[limit].unit
-        if value is not None and (type(value) is not int or not 0 <= value <= highest):
+        row = LIMITS[limit]
+        if value is not None and (type(value) is not int or not row.lowest <= value <= row.highest):
             raise ConfigError(
-                f"{where}: {limit} is {value!r}; must be a whole number from 0 to {highest:,} {unit}, e.g. 500"
+                f"{where}: {limit} is {value!r}; must be a whole number from {row.lowest:,} to {row.highest:,} "
+                f"{row.unit}, e.g. 500"
             )
     return {limit: value for limit in LIMITS if type(value := limits.get(limit)) is int}
 

@@ -11,14 +11,20 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from bigcrawl.config import FilterConfig
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.scheduler.records.unread import LANGUAGE, STRING
+from bigcrawl.scheduler.rules.budget_rules import parse_rule_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
-    from bigcrawl.config import FilterConfig
     from bigcrawl.scheduler.rules.languages import Languages
+
+KINDS: Final = "kinds"
+ELIMINATE: Final = "eliminate"
+SITE_LIMITS: Final = (KINDS, ELIMINATE)
+"""What a rule set by hand says about the pages of a site."""
 
 TEXT_BYTES: Final = 1 << 20
 
@@ -27,9 +33,10 @@ _is_media_type = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]*/(?:\*|[a-z0-9][a-z0-9!#
 
 
 class PageRules:
-    def __init__(self, config: FilterConfig) -> None:
-        self._types = frozenset(map(_media_type, config.media_types))
-        self._strings = _strings(config.strings)
+    def __init__(self, config: FilterConfig, where: str = "") -> None:
+        """`where` says in errors what has the values; empty for the settings."""
+        self._types = frozenset(_media_type(one, where or "BIGCRAWL_FILTER_MEDIA_TYPES") for one in config.media_types)
+        self._strings = _strings(config.strings, where or "BIGCRAWL_FILTER_STRINGS")
         self._languages = _languages_of(config.languages) if config.languages else None
         self._takes = lru_cache(1_024)(self._looks_up)
 
@@ -55,23 +62,46 @@ class PageRules:
         return media_type in self._types or f"{media_type.partition('/')[0]}/*" in self._types
 
 
-def _media_type(written: str) -> str:
+def parse_page_rules(
+    written: Mapping[str, Mapping[str, object]], where: str = "BIGCRAWL_PAGE_RULES"
+) -> dict[str, dict[str, PageRules]]:
+    """Return what rules say about pages, by normalised name; each is a filter of its own."""
+    rules: dict[str, dict[str, PageRules]] = {}
+    for name, limits in written.items():
+        normal, here = parse_rule_name(name, where), where if "line" in where else f"{where}[{name!r}]"
+        if normal in rules:
+            raise ConfigError(f"{where} has {normal!r} twice, in two spellings; join them")
+        rules[normal] = {limit: _of_site(limit, value, here) for limit, value in limits.items()}
+    return rules
+
+
+def _of_site(limit: str, value: object, where: str) -> PageRules:
+    words = value.split(",") if isinstance(value, str) else value
+    if limit not in SITE_LIMITS:
+        raise ConfigError(f"{where} has an unknown {limit!r}; must be {' or '.join(SITE_LIMITS)}")
+    if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
+        raise ConfigError(f"{where}: {limit} is {value!r}; must be a text with commas, or a list of texts")
+    texts = tuple(filter(None, (word.strip() for word in words)))
+    nothing = FilterConfig()
+    if limit == KINDS:
+        return PageRules(nothing.replace(media_types=texts), f"{where}: {KINDS}")
+    return PageRules(nothing.replace(strings=texts), f"{where}: {ELIMINATE}")
+
+
+def _media_type(written: str, where: str) -> str:
     found = written.lower()
     if not _is_media_type(found):
-        raise ConfigError(
-            f"BIGCRAWL_FILTER_MEDIA_TYPES has {written!r}; must be a type such as text/html, or all of a kind, image/*"
-        )
+        raise ConfigError(f"{where} has {written!r}; must be a type such as text/html, or all of a kind, image/*")
     return found
 
 
-def _strings(written: Iterable[str]) -> tuple[str, ...]:
+def _strings(written: Iterable[str], where: str) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(string.lower() for string in written))
     if len(found) > _STRINGS_MAX:
-        raise ConfigError(f"BIGCRAWL_FILTER_STRINGS has {len(found)} texts; {_STRINGS_MAX} may be")
+        raise ConfigError(f"{where} has {len(found)} texts; {_STRINGS_MAX} may be")
     if longest := max((string for string in found if len(string) > _STRING_CHARACTERS_MAX), default="", key=len):
         raise ConfigError(
-            f"BIGCRAWL_FILTER_STRINGS has a text of {len(longest)} characters, {longest[:40]!r}...; "
-            f"{_STRING_CHARACTERS_MAX} may be"
+            f"{where} has a text of {len(longest)} characters, {longest[:40]!r}...; {_STRING_CHARACTERS_MAX} may be"
         )
     return found
 

@@ -12,7 +12,7 @@ from bigcrawl.scheduler.rules.budget_rules import LIMITS
 from bigcrawl.scheduler.rules.names import BELOW, EVERY, URL_PATTERN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from bigcrawl.scheduler.rules.budget_rules import Rule
     from bigcrawl.url.key import PldKey
@@ -42,8 +42,19 @@ class _Pattern:
 
 
 class RuleBook:
-    def __init__(self, rules: Mapping[str, Rule], pld: Callable[[str], str], pld_key: Callable[[str], PldKey]) -> None:
+    def __init__(
+        self,
+        rules: Mapping[str, Rule],
+        pld: Callable[[str], str],
+        pld_key: Callable[[str], PldKey],
+        limits: Iterable[str] = LIMITS,
+    ) -> None:
+        self._limits = tuple(limits)
         self._by_name = {name: rule for name, rule in rules.items() if not name.startswith(URL_PATTERN)}
+        self._directories: dict[str, list[tuple[str, str, Rule]]] = {}
+        for name in sorted((name for name in self._by_name if "/" in name), key=len, reverse=True):
+            host, _, path = name.partition("/")
+            self._directories.setdefault(host, []).append((f"/{path}", name, self._by_name.pop(name)))
         self._patterns = [
             _Pattern(name, re.compile(name.removeprefix(URL_PATTERN)).search, rule)
             for name, rule in sorted(rules.items())
@@ -54,11 +65,11 @@ class RuleBook:
         self._cached = lru_cache(HOSTS_CACHED_MAX)(self._look_up)
 
     def __len__(self) -> int:
-        return len(self._by_name) + len(self._patterns)
+        return len(self._by_name) + len(self._patterns) + sum(map(len, self._directories.values()))
 
     @property
     def needs_urls(self) -> bool:
-        return bool(self._patterns)
+        return bool(self._patterns or self._directories)
 
     def pld_budgets(self) -> dict[int, int]:
         return {
@@ -72,11 +83,23 @@ class RuleBook:
 
     def for_url(self, host: str, url: str) -> Limits:
         limits = self.for_host(host)
-        if len(limits) == len(LIMITS) or not (found := [one for one in self._patterns if one.search(url)]):
+        if host in self._directories:
+            limits = {**limits, **self._below(host, url)}
+        if len(limits) == len(self._limits) or not (found := [one for one in self._patterns if one.search(url)]):
             return limits
         pld = self._pld(host)
-        all_limits = ((name, limits.get(name) or self._smallest(found, name, pld)) for name in LIMITS)
+        all_limits = ((name, limits.get(name) or self._smallest(found, name, pld)) for name in self._limits)
         return {name: limit for name, limit in all_limits if limit}
+
+    def _below(self, host: str, url: str) -> Limits:
+        """Return the limits of the host's directories and paths that a URL begins with; the longest has the word."""
+        target = url[url.find("/", url.find("//") + 2) :]
+        found: dict[str, Limit] = {}
+        for path, name, rule in self._directories[host]:
+            if target.startswith(path):
+                account = self._pld_key(name)  # no PLD contains a slash
+                found = {limit: Limit(value, name, account) for limit, value in rule.items()} | found
+        return found
 
     def _look_up(self, host: str) -> Limits:
         pld = self._pld(host)
@@ -87,7 +110,7 @@ class RuleBook:
         own = self._pld_key(f"host {host}")  # no PLD contains a space
         of_pld = self._pld_key(pld)
         found = {}
-        for limit in LIMITS:
+        for limit in self._limits:
             name, rule = next((one for one in chain if limit in one[1]), ("", {}))
             if name:
                 found[limit] = Limit(rule[limit], name, of_pld if name == pld else own)

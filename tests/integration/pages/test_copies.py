@@ -135,6 +135,13 @@ def test_copies_are_listed_where_the_files_are_only_in_the_store(tmp_path: Path)
         assert (found["exact"], found["elsewhere"]) == (len(COPIES) - 1, 0)
         lines = [sorted((tmp_path / name).read_text().splitlines()) for name in ("here.jsonl", "stored.jsonl")]
         assert lines[0] == lines[1]
+        copies = [json.loads(line) for line in lines[0]]
+        [original] = {copy["original_url"] for copy in copies}
+        assert {copy["page_url"] for copy in copies} | {original} == {url + path for path in COPIES}
+        for path in (tmp_path / "crawl" / "warc").glob("*.cdxj"):
+            path.unlink()
+        assert crawl.asked("copies", str(tmp_path / "unnamed.jsonl"))["named"] == 0
+        assert "_url" not in (tmp_path / "unnamed.jsonl").read_text()
         assert not list(state.glob("export-*"))
         assert not list(state.glob("p0*")), "what a node has is changed by nodes alone"
         crawl.settings["BIGCRAWL_STORE_URL"] = None

@@ -19,6 +19,8 @@ WORDS: Final = {
     "totals": r"(?<![a-z])totals(?!_of)|bytes_account|pack_fetched",
     "votes": r"(?<![a-z])(votes?|ballots?|opic)(?![a-z])|VOTE|Vote|Ballot",
     "tallies": r"(?<![a-z])tall(y|ies)(?![a-z])",
+    "whole_hosts": r"[Ww]hole_?[Hh]ost",
+    "site_priorities": r"[Ss]ite_?[Pp]riorit",
 }
 """What names a feature in code, by its folder."""
 
@@ -36,6 +38,8 @@ EXCEPTIONS: Final[dict[str, dict[str, str]]] = {
     },
     "totals": {"views/watching.py": "counts of the whole crawl, whose growth is shown"},
     "votes": {},
+    "whole_hosts": {},
+    "site_priorities": {},
     "tallies": {"redisdb/": "keys and scripts of a crawl are one list, and their contracts are checked together"},
 }
 """Where a feature is named outside of its folder, and why; at most three places each."""

@@ -10,7 +10,8 @@ Three sources are read until `room` is used up, 2 and 3 again while they admit a
 2 comes before 3 and stops lower. Otherwise a few large hosts could hold the hot set while thousands of others wait
 behind them (PolyBot §3.5 refills when ready hosts are few, not URLs). 2 also stops when the step has parked more than
 twice as many URLs as it admitted, plus a constant. If hosts rest for long, 3 comes only after the front queues. At
-`parked_hosts_max`, a front queue waits at the first URL that would need another parked host.
+`parked_hosts_max`, a front queue waits at the first URL that would need another parked host. If a feature says how many
+hosts may be hot at once, 2 reads urgent URLs first, and others only while fewer are.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.queues.front_queues import BIAS
+from bigcrawl.scheduler.queues.front_queues import BIAS, LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -51,7 +52,8 @@ class PartitionLimits:
     host_hot_max: int = 64
     host_hot_low: int = 0
     parked_hosts_max: int = 4096
-    priority_bias: int = BIAS
+    priority_bias: float = BIAS
+    front_queues: int = LEVELS
     features: tuple[Feature, ...] = ()
 
     @property
@@ -93,6 +95,8 @@ class Admission:
         self._chosen_of: dict[str, int] = {}
         self._chosen_bytes = 0
         self._newly_parked = 0
+        self._hosts_at_once = max((feature.hosts_at_once for feature in limits.features), default=0)
+        self._hosts = len(self._hot.keys() - self._away.keys()) if self._hosts_at_once else 0
 
     def choose(self, room: int, extra_room: int) -> list[QueuedUrl]:
         self._refill_parked(room, self._low)
@@ -132,7 +136,11 @@ class Admission:
         while self._left(room) > 0 and self._may_park() and self._withheld < _WITHHELD_MAX:
             if len(chosen) >= extra_room and front.has_only_extra:
                 return  # before a level is chosen, which would cost it a turn
-            level = front.choose_level()
+            level = front.choose_level(urgent_only=True) if self._hosts_at_once else None
+            if level is None:
+                if self._hosts_at_once and self._hosts >= self._hosts_at_once:
+                    return
+                level = front.choose_level()
             if level is None:
                 if not self._refill():
                     return
@@ -168,6 +176,8 @@ class Admission:
             return
         if self._skip_if_admitted(url):
             return
+        if self._hosts_at_once and url.host not in self._chosen_of and url.host not in self._hot:
+            self._hosts += 1
         self._chosen.append(url)
         self._chosen_bytes += len(url.body)
         self._chosen_of[url.host] = self._chosen_of.get(url.host, 0) + 1

@@ -87,9 +87,12 @@ class Budgeting:
 
     def _rescore(self) -> None:
         turns = self._turns
-        if self._prioritizing is None or not (found := turns.rescoring.next_urls(turns.front, _RESCORED_A_STEP)):
+        if not (turns.rescoring.is_under_way and (found := turns.rescoring.next_urls(turns.front, _RESCORED_A_STEP))):
             return
         tiers, urls = zip(*found, strict=True)
+        if self._prioritizing is None:  # only the number of levels has changed
+            turns.front.put_back(tiers, urls)
+            return
         plds = self._plds.keys(urls)
         links = self._plds.linked(plds, _NOBODY)
         turns.front.put_back(tiers, self._prioritized(urls, plds, links.records["in_degree"][links.whose]))

@@ -90,6 +90,7 @@ class Feature:
         explains_by: tables that `look_up` and `look_up_plds` read.
         wants_modified: whether `record_modified` is called.
         changes_scores: whether scores of waiting URLs change as others are fetched.
+        hosts_at_once: how many hosts may be hot when a URL that is not urgent begins another one; 0 for any number.
     """
 
     name: ClassVar[str]
@@ -99,6 +100,7 @@ class Feature:
     explains_by: ClassVar[tuple[str, ...]] = ()
     wants_modified: bool = False
     changes_scores: ClassVar[bool] = False
+    hosts_at_once: int = 0
 
     @classmethod
     def of_config(cls, config: Config) -> Feature | None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeCounts
 from bigcrawl.scheduler.partition.manifest import UNKNOWN
 from bigcrawl.scheduler.partition.tables import Tables
-from bigcrawl.scheduler.queues.front_queues import Selector
 from bigcrawl.scheduler.queues.parked_queues import ParkedQueues
 from bigcrawl.scheduler.queues.turns import Turns
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.fold.pld_records import InDegreeRise
     from bigcrawl.scheduler.partition.manifest import Manifest
     from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
+    from bigcrawl.scheduler.queues.front_queues import Selector
 
 
 class PartitionState:
@@ -34,8 +34,7 @@ class PartitionState:
         self.in_degrees = in_degrees
 
     @classmethod
-    def restore(cls, own: EpochDirectory, manifest: Manifest, priority_bias: int) -> PartitionState:
-        selector = Selector(manifest.credits, priority_bias)
+    def restore(cls, own: EpochDirectory, manifest: Manifest, selector: Selector) -> PartitionState:
         return cls(
             Tables.restore(own, manifest.tables),
             Turns.restore(own, manifest.queues, manifest.turns, selector),

@@ -52,6 +52,15 @@ def test_a_page_comes_back_with_what_is_known_of_it() -> None:
     assert Visit.unpack(known_in(url.body)).etag == b'"a"'
 
 
+@pytest.mark.parametrize(("wait_s", "due_s"), [(5_000, 6_000), (0, NO_MORE_S), (None, 1_100)])
+def test_wait_of_a_rule_goes_before_the_policy(wait_s: int | None, due_s: int) -> None:
+    """Also beyond its bounds; with 0 the page is not visited again."""
+    held, policy = held_with(BODY), RevisitPolicy(PERIODIC, WaitBounds(100, 1, 1_000))
+    NextVisits(policy, 0, lambda: 1_000_000, lambda _held: wait_s).record_visit(held, PAGE)
+    assert held.again is not None
+    assert held.again.due_s == due_s
+
+
 def test_a_known_page_comes_back_whatever_happens_to_it() -> None:
     """A closed host or a new rule of robots.txt does not end its visits; poison does."""
     for reason in ("", "forbidden", "unreachable", "refused-address"):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -8,8 +9,17 @@ import pytest
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.scheduler.budgets.placement import TIERS
 from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
-from bigcrawl.scheduler.queues.front_queues import LEVELS, FrontQueues, Selector, level_of
+from bigcrawl.scheduler.queues.front_queues import (
+    LEVELS,
+    URGENT,
+    FrontQueues,
+    Levels,
+    Selector,
+    level_of,
+    weights_of,
+)
 from bigcrawl.scheduler.queues.named_queues import Queues
+from bigcrawl.scheduler.queues.rescoring import Rescoring
 from tests.support.worlds.partition_world import make_url
 
 if TYPE_CHECKING:
@@ -90,3 +100,55 @@ def test_queues_are_found_again(front: FrontQueues) -> None:
     again = FrontQueues(front._queues, "queue-3", front.selector)
     assert again.counts() == (1,) * 15
     assert len(FrontQueues(front._queues, "queue-33", front.selector)) == 0
+
+
+def front_of(queues: Queues, number: int, *older: int) -> FrontQueues:
+    return FrontQueues(queues, "queue-3", Selector(levels=Levels.of_number(number)).with_older(older))
+
+
+@pytest.mark.parametrize("number", range(1, 65))
+def test_any_number_of_levels_parts_priorities_in_their_order(number: int) -> None:
+    """As many as asked for, urgent ones apart from three levels on, and five as ever."""
+    levels = Levels.of_number(number)
+    assert levels.number == number
+    assert [levels.of(start) for start in levels.starts] == list(range(1, number))
+    assert list(levels.starts) == sorted(set(levels.starts))
+    assert number < 4 or levels.of(URGENT) == number - 1 > levels.of(URGENT - 1)
+    assert levels.of(-(2**31)) == 0
+    assert number != LEVELS or all(levels.of(priority) == level_of(priority) for priority in range(-2, 200))
+
+
+@pytest.mark.parametrize(("bias", "number"), [(2, 64), (1.1, 64), (1, 64), (1000, 64), (1.5, 5)])
+def test_shares_are_in_the_ratio_of_the_bias(bias: float, number: int) -> None:
+    """As far as whole numbers of 49 bits can say it; none has nothing, and credits fit into 64 bits."""
+    weights = weights_of(bias, number)
+    assert min(weights) >= 1
+    assert sum(weights) < 1 << 63
+    large = [weight for weight in weights if weight > 1 << 9]
+    assert all(above / below == pytest.approx(bias, rel=0.01) for below, above in pairwise(large))
+    selector = Selector((0,) * number, bias, Levels.of_number(number))
+    assert selector.choose(range(number)) == number - 1
+
+
+def test_queues_of_another_number_are_kept_until_they_are_moved(tmp_path: Path) -> None:
+    """They count, are read last, and give their URLs with their tiers."""
+    queues = Queues.restore(EpochDirectory(tmp_path, 1, DiskFiles()), {})
+    before = front_of(queues, 5)
+    before.extend(make_url(number, priority=number) for number in range(8))
+    before.append_at(5 + 3, make_url(8, priority=50))
+    front = front_of(queues, 16, 5)
+    assert (len(front), sum(front.counts())) == (9, 0)
+    front.extend([make_url(9, priority=-1)])
+    chosen = front.choose_level()
+    assert chosen == 0
+    assert front.queues[0].pop() == make_url(9, priority=-1)
+    assert front.are_older(front.choose_level() or 0)
+    rescoring = Rescoring()
+    rescoring.begin(front, (), older_only=True)
+    while rescoring.is_under_way:
+        tiers, urls = zip(*rescoring.next_urls(front, 3), strict=True)
+        front.put_back(tiers, urls)
+    levels = front.selector.levels
+    waiting = Counter(levels.of(priority) for priority in range(8)) + Counter([levels.of(50) + 16])
+    assert front.waiting_by_level() == waiting
+    assert front_of(queues, 1, 5, 16).waiting == len(front) == 9

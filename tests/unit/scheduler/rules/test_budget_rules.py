@@ -89,7 +89,7 @@ def test_an_unknown_limit_is_refused_with_the_one_that_was_meant() -> None:
     assert refusal({"a.test": {"page": 5}}) == (
         "BIGCRAWL_BUDGET_RULES['a.test'] has an unknown limit 'page'; did you mean pages?"
     )
-    assert "must be one of budget, pages, bytes, depth" in refusal({"a.test": {"zzz": 5}})
+    assert "must be one of budget, revisit, pages, bytes, priority, depth" in refusal({"a.test": {"zzz": 5}})
 
 
 def test_one_name_has_one_rule() -> None:

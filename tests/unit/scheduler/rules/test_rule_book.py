@@ -57,6 +57,28 @@ def test_the_most_specific_rule_wins_limit_by_limit() -> None:
     }
 
 
+def test_directory_goes_before_its_host() -> None:
+    """The longest that a URL begins with, limit by limit; it is of one host, and its URLs are counted together."""
+    rules = book({
+        "Example.com/docs/": {"budget": 1, "depth": 1},
+        "example.com/docs/old": {"budget": 2},
+        "example.com": {"budget": 3, "pages": 3},
+        "re:/docs/": {"budget": 4, "bytes": 4},
+    })  # fmt: skip
+    assert rules.needs_urls
+    found = rules.for_url("example.com", "http://example.com:8080/docs/old.html?a=/")
+    assert told(found) == {
+        "budget": (2, "example.com/docs/old"),
+        "pages": (3, "example.com"),
+        "bytes": (4, "re:/docs/"),
+        "depth": (1, "example.com/docs/"),
+    }
+    assert found["budget"].account != found["depth"].account != found["pages"].account
+    assert told(rules.for_url("example.com", "https://example.com/docs"))["budget"] == (3, "example.com")
+    assert told(rules.for_url("www.example.com", "http://www.example.com/docs/"))["budget"] == (3, "example.com")
+    assert len(rules) == 4
+
+
 def test_star_is_every_host_by_itself() -> None:
     """Behind all names, before patterns; each host counts alone, whatever its PLD."""
     rules = book({"*": {"pages": 9, "depth": 3}, "*.uk": {"pages": 5}, "re:x": {"depth": 1, "bytes": 1}})

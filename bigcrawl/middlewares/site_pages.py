@@ -1,0 +1,126 @@
+"""Drops pages by what the operator says of their sites: by their kinds, and by texts that eliminate them.
+
+A page of another kind ends at its headers. A page with such a text is neither stored nor indexed, no spider sees it,
+and it is no original of copies. Source: Nexplorer §2.2.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Final, Self
+from weakref import WeakSet
+
+from scrapy import Request, signals
+from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
+from scrapy.exceptions import StopDownload
+from scrapy.http import TextResponse
+
+from bigcrawl.config import read_config
+from bigcrawl.links import decoded_start
+from bigcrawl.media_types import sniffed, type_told
+from bigcrawl.middlewares.page_filter import PageFilteredError
+from bigcrawl.scheduler.adapter.registry import frontier_of, register_judge
+from bigcrawl.scheduler.records.unread import MEDIA_TYPE, STRING
+from bigcrawl.scheduler.rules.page_rules import ELIMINATE, KINDS, SITE_LIMITS, parse_page_rules
+from bigcrawl.scheduler.rules.rule_book import RuleBook
+from bigcrawl.stats_buffer import StatsBuffer
+from bigcrawl.url.canonical import UrlError, canonicalize, host_of
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Headers, Response
+
+    from bigcrawl.scheduler.rules.page_rules import PageRules
+
+_TYPE: Final = b"Content-Type"
+_LOCATION: Final = b"Location"
+
+
+class _Unpacking(HttpCompressionMiddleware):
+    """Scrapy's, without counts: the page is counted when it is unpacked for its spider."""
+
+    def __init__(self, *, crawler: Crawler) -> None:
+        super().__init__(crawler=crawler)
+        self.stats = None
+
+
+class SitePages:
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._stats_buffer = StatsBuffer(crawler)
+        rules = parse_page_rules(read_config(crawler.settings).filters.rules)
+        self._filters = [one for limits in rules.values() for one in limits.values()]
+        numbers = iter(range(len(self._filters)))
+        self._rules = {name: {limit: next(numbers) for limit in limits} for name, limits in rules.items()}
+        self._unpacking = _Unpacking(crawler=crawler)
+        self._eliminated: WeakSet[Request] = WeakSet()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        found = cls(crawler)
+        crawler.signals.connect(found.headers_received, signals.headers_received)
+        register_judge(crawler, found)
+        return found
+
+    def headers_received(self, headers: Headers, request: Request) -> None:
+        if self._is_fetched(request) and not self._takes(request.url, headers):
+            raise StopDownload(fail=False)
+
+    def eliminates(self, request: Request, response: Response) -> bool:
+        """Return whether an answer, packed or not, has a text that eliminates it. Damaged ones have none."""
+        rules = self._rule(ELIMINATE, response.url) if self._is_fetched(request) else None
+        if rules is None:
+            return False
+        try:
+            page = self._unpacking.process_response(request, response)
+        except Exception:  # noqa: BLE001 - reported when it is unpacked for its spider
+            return False
+        is_found = isinstance(page, TextResponse) and bool(rules.against(partial(decoded_start, page)))
+        if is_found:
+            self._eliminated.add(request)
+        return is_found
+
+    def process_spider_input(self, response: Response) -> None:
+        frontier, request = frontier_of(self._crawler), response.request
+        if frontier is None or request is None or not self._is_fetched(request):
+            return
+        if not self._takes(response.url, response.headers, response.body):
+            rule = MEDIA_TYPE
+        elif request in self._eliminated or self.eliminates(request, response):
+            rule = STRING
+        else:
+            return
+        frontier.started.record_filtered(request, rule)
+        self._stats_buffer.inc_value(f"bigcrawl/filtered/{rule}")
+        raise PageFilteredError(response.url, rule)
+
+    def process_spider_exception(self, response: Response, exception: Exception) -> list[object] | None:
+        return [] if isinstance(exception, PageFilteredError) else None
+
+    def _is_fetched(self, request: Request) -> bool:
+        """Whether it is a page of the crawl, not robots.txt or a picture for a media pipeline."""
+        frontier = frontier_of(self._crawler)
+        return frontier is not None and frontier.started.is_handed_out(request)
+
+    def _takes(self, url: str, headers: Headers, body: bytes | None = None) -> bool:
+        rules = self._rule(KINDS, url)
+        if rules is None or _LOCATION in headers:
+            return True
+        told = type_told(dict.get(headers, _TYPE)) or (sniffed(body) if body else "")
+        return not told or rules.takes(told)
+
+    @cached_property
+    def _book(self) -> RuleBook:
+        frontier = frontier_of(self._crawler)
+        assert frontier is not None
+        assert frontier.node is not None, "it has fetched a page"
+        crawl = frontier.node.crawl
+        return RuleBook(self._rules, crawl.pld_of, crawl.pld_key, SITE_LIMITS)
+
+    def _rule(self, limit: str, url: str) -> PageRules | None:
+        try:
+            canonical = canonicalize(url)
+        except UrlError:
+            return None
+        found = self._book.for_url(host_of(canonical), canonical).get(limit)
+        return None if found is None else self._filters[found.value]
