@@ -60,7 +60,7 @@ class Addon:
         if importlib.util.find_spec("uvloop"):
             settings.set("ASYNCIO_EVENT_LOOP", UVLOOP, "addon")
         if settings.get("LOG_FORMAT") == json_lines.JSON and settings.getbool("LOG_INSTALL_ROOT_HANDLER"):
-            json_lines.install(settings)
+            json_lines.install_handler(settings)
             settings.set("LOG_INSTALL_ROOT_HANDLER", False, "cmdline")  # this handler takes its place
         _import_all()  # or the crawler's first fetch would wait for it
 
@@ -96,7 +96,7 @@ def _keep_installed_loop(settings: BaseSettings) -> None:
         if is_asyncio_reactor_installed():
             verify_installed_asyncio_event_loop(settings["ASYNCIO_EVENT_LOOP"])
     except RuntimeError:
-        logger.info("the event loop that is installed is kept; %(loop)s is faster", {"loop": UVLOOP})
+        logger.info("an event loop is installed already and stays in use; %(loop)s would be faster", {"loop": UVLOOP})
         settings.set("ASYNCIO_EVENT_LOOP", None, "addon")
 
 

@@ -29,7 +29,7 @@ def whole_number(value: Any) -> int:
     raise ValueError(f"is {value!r}: it must be a whole number")
 
 
-def imported(setting: str, path: str) -> Any:
+def import_object(setting: str, path: str) -> Any:
     """Return the object at a dotted path; importing it runs the project's code. Raises ConfigError."""
     module, _, name = path.rpartition(".")
     try:
@@ -48,7 +48,9 @@ def made_callable(setting: str, said: object, found: object) -> Callable[..., An
         try:
             found = found()
         except Exception as error:
-            raise ConfigError(f"{setting} is {said!r}, of which no object can be made: {error!r}") from error
+            raise ConfigError(
+                f"{setting} is {said!r}, which raised an error when it was instantiated: {error!r}"
+            ) from error
     if not callable(found):
         raise ConfigError(
             f"{setting} is {said!r}, a {type(found).__name__}; must be a function or a class of callables"

@@ -19,7 +19,7 @@ class Histogram:
     def __repr__(self) -> str:
         return f"<Histogram of {sum(self.counts)} times, {self.sum_ms} ms>"
 
-    def note(self, ms: int) -> None:
+    def count_ms(self, ms: int) -> None:
         """Count a time in whole ms; a negative one as 0. Cost: 0.1 us, no lock.
 
         Only one thread may write; another may read while only one attribute has the last time.

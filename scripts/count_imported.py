@@ -57,7 +57,7 @@ class Page(BaseHTTPRequestHandler):
 
 
 def imported() -> dict[str, int]:
-    """Return the lines of each Python module that is loaded when the crawl ends, by its name."""
+    """Return the lines of each module that is loaded when the crawl ends, by its name."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server, tempfile.TemporaryDirectory() as directory:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         project = Path(directory)
@@ -72,8 +72,7 @@ def imported() -> dict[str, int]:
         ):
             raise SystemExit(f"the crawl failed:\n{done.stderr}{done.stdout}")
         names = json.loads((project / "names.json").read_text())
-    paths = {name: path_of(name) for name in names}
-    return {name: len(path.read_text("utf-8").splitlines()) for name, path in paths.items() if path.exists()}
+    return {name: len(path_of(name).read_text("utf-8").splitlines()) for name in names}
 
 
 def path_of(name: str) -> Path:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from benchmarks.crawl.procfs import cpu_seconds
 from benchmarks.watching.counting_link import CountingLink
 from benchmarks.watching.fill import fill
-from bigcrawl.views.opened_crawl import opened
+from bigcrawl.views.opened_crawl import open_crawl
 from bigcrawl.views.status import status_of
 from tests.support.crawling.crawls import Crawl
 from tests.support.redis_servers.redis_server import PrivateRedis
@@ -209,7 +209,7 @@ def watch(hosts: int, partitions: int, seconds: int, directory: Path, *, has_bro
 
 
 async def _watched(crawl: Crawl, watched: Watched, redis_url: str, hosts: int, seconds: int) -> None:
-    async with opened(crawl.config(), redis_url) as opened_crawl:
+    async with open_crawl(crawl.config(), redis_url) as opened_crawl:
         await settle(watched, opened_crawl, hosts)
         await measure(crawl, watched, opened_crawl, seconds)
 

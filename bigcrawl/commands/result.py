@@ -16,7 +16,7 @@ class Result(NamedTuple):
     status: int = 0
 
 
-def table(widths: Mapping[str, int], rows: Iterable[Iterable[str]]) -> list[str]:
+def table_lines(widths: Mapping[str, int], rows: Iterable[Iterable[str]]) -> list[str]:
     """Return the lines of a table, the head first. `widths` has each column's width, negative to align left."""
 
     def line(cells: Iterable[str]) -> str:

@@ -21,7 +21,7 @@ class FilterConfig(Group):
         "BIGCRAWL_SCOPE",
         "any",
         "Where links must lead to be followed: anywhere, to the host or the pay-level domain of their page or of a "
-        "seed, below the directory of a seed, or to what BIGCRAWL_SCOPE_LIST names.",
+        "seed, below the directory of a seed, or to the targets that BIGCRAWL_SCOPE_LIST names.",
         choices=("any", "host", "pld", "prefix", "list"),
         alike=True,
         title="Scope and filters",
@@ -61,7 +61,7 @@ class FilterConfig(Group):
     paths: tuple[str, ...] = setting(
         "BIGCRAWL_FILTER_PATHS",
         None,
-        "Lines as in robots.txt, for the paths and queries of links on all hosts: what they disallow is dropped. The "
+        "Lines as in robots.txt, for the paths and queries of links on all hosts: disallowed links are dropped. The "
         "longest line decides. A list, or a file.",
         kind=list,
         has_file=True,

@@ -34,7 +34,7 @@ _OF_THE_CRAWL = ("partitions", "private_suffixes", "close_when_empty", "pages_ma
 ALIKE_CHARS_MAX = 60  # characters of a compared value; nodes report these values every second
 
 
-class _Features:
+class _FeatureSettings:
     @staticmethod
     def rows() -> Iterator[tuple[str, Setting]]:
         for module in modules_of("settings"):
@@ -61,7 +61,7 @@ class Config(Group):
     filters: FilterConfig = part(FilterConfig)
     frontier: FrontierConfig = part(FrontierConfig)
     budget: BudgetConfig = part(BudgetConfig)
-    features: Mapping[type, object] = part(_Features)
+    features: Mapping[type, object] = part(_FeatureSettings)
     politeness: PolitenessConfig = part(PolitenessConfig)
     pace: PaceConfig = part(PaceConfig)
     dns: DnsConfig = part(DnsConfig)
@@ -79,9 +79,9 @@ class Config(Group):
     in_force: Mapping[str, Any] = derived()
 
     def derive(self, given: Mapping[str, Any]) -> Self:
-        return self.replace(alike=_alike(given), in_force=_in_force(given))
+        return self.replace(alike=_settings_alike_on_all_nodes(given), in_force=_in_force(given))
 
-    def of(self, shape: type[T]) -> T:
+    def feature_config(self, shape: type[T]) -> T:
         found = self.features[shape]
         assert isinstance(found, shape), "it is stored by its class"
         return found
@@ -100,12 +100,12 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         ConfigError: a BIGCRAWL_ name is unknown, or a value has the wrong type or is out of bounds.
     """
     refuse_unknown(settings, BY_NAME)
-    return Config.read(_given(settings, BY_NAME.values()))
+    return Config.read(_checked_values(settings, BY_NAME.values()))
 
 
 def read_dns(settings: Mapping[str, Any]) -> DnsConfig:
     """Return the DNS settings, without checking others."""
-    return DnsConfig.read(_given(settings, (row for _, row in DnsConfig.rows())))
+    return DnsConfig.read(_checked_values(settings, (row for _, row in DnsConfig.rows())))
 
 
 def with_settings(config: Config, in_force: Mapping[str, Any]) -> Config:
@@ -117,7 +117,7 @@ def with_settings(config: Config, in_force: Mapping[str, Any]) -> Config:
     )
 
 
-def _given(settings: Mapping[str, Any], rows: Iterable[Setting]) -> dict[str, Any]:
+def _checked_values(settings: Mapping[str, Any], rows: Iterable[Setting]) -> dict[str, Any]:
     """Return the checked values of settings; DOWNLOAD_DELAY stands in for an unset BIGCRAWL_HOST_DELAY."""
     given = {name: settings.get(name) for name in _SCRAPYS}
     given |= {row.name: read_value(row, settings.get(row.name)) for row in rows}
@@ -135,7 +135,7 @@ def _in_force(given: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _alike(given: Mapping[str, Any]) -> dict[str, str]:
+def _settings_alike_on_all_nodes(given: Mapping[str, Any]) -> dict[str, str]:
     found = {}
     for name, row in BY_NAME.items():
         value = given[name]

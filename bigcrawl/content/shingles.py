@@ -19,7 +19,7 @@ from bigcrawl.content.text import GAP_BYTES
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from bigcrawl.content.text import Texts
+    from bigcrawl.content.text import JoinedTexts
 
     HashArray = npt.NDArray[np.uint32]
 
@@ -46,7 +46,7 @@ class Shingles(NamedTuple):
     words: npt.NDArray[np.intp]
 
 
-def shingles_of(texts: Texts) -> Shingles:
+def shingles_of(texts: JoinedTexts) -> Shingles:
     words = texts.words
     size = len(words) - GAP_BYTES
     before, here, behind = (words[at : at + size] for at in range(3))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from bigcrawl.content.exact_copies import mixed
+from bigcrawl.content.exact_copies import mix_bits
 from bigcrawl.content.shingles import shingles_of
 from bigcrawl.content.sketched import SKETCH_WORDS
 from bigcrawl.content.text import texts_of
@@ -54,7 +54,7 @@ _LAST_PLACE: Final = PLACES - 1
 # Far apart, because an empty range takes its neighbour's hash.
 _BAND_PLACES: Final = np.arange(0, PLACES, PLACES // (BANDS * BAND_SIZE)).reshape(BAND_SIZE, BANDS).T
 _COUNTED: Final = np.arange(1, 1 + BANDS * BAND_SIZE, dtype=np.uint64)
-_BAND_MULTIPLIERS: Final = mixed(_COUNTED).reshape(BANDS, BAND_SIZE) | np.uint64(1)
+_BAND_MULTIPLIERS: Final = mix_bits(_COUNTED).reshape(BANDS, BAND_SIZE) | np.uint64(1)
 
 assert PLACES == 1 << 8, "the first bits of a hash name its range"
 assert PLACES * _BITS == SKETCH_WORDS * 64, "a packed sketch is full"
@@ -78,7 +78,7 @@ def sketches_of_shingles(shingles: Shingles) -> Sketches:
     least = _least_of(shingles.hashes, counts)
     parts = (least.astype(np.uint8) & _MASK).reshape(len(counts), _IN_A_BYTE, -1)
     packed = np.bitwise_or.reduce(parts * _PART_FACTORS, axis=1)
-    bands = mixed((least[:, _BAND_PLACES] * _BAND_MULTIPLIERS).sum(axis=-1))
+    bands = mix_bits((least[:, _BAND_PLACES] * _BAND_MULTIPLIERS).sum(axis=-1))
     return Sketches(shingles.words >= WORDS_MIN, packed.view("<u8"), bands)
 
 

@@ -31,11 +31,11 @@ class KeptCrawl:
         self._crawl: OpenedCrawl | None = None
         self._until_s = 0.0  # monotonic
 
-    def ask(self, question: Callable[[OpenedCrawl], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    def query(self, question: Callable[[OpenedCrawl], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
         """Return the answer to a question about the crawl. After an error, the next question reopens it."""
         if self._runner is None:
             self._runner = asyncio.Runner()
-        return self._runner.run(self._ask(question))
+        return self._runner.run(self._query(question))
 
     def close(self) -> None:
         if self._runner is not None:
@@ -44,14 +44,14 @@ class KeptCrawl:
             self._runner.close()
             self._runner = None
 
-    async def _ask(self, question: Callable[[OpenedCrawl], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    async def _query(self, question: Callable[[OpenedCrawl], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
         try:
-            return await question(await self._opened())
+            return await question(await self._open_crawl())
         except BaseException:
             await self._close()
             raise
 
-    async def _opened(self) -> OpenedCrawl:
+    async def _open_crawl(self) -> OpenedCrawl:
         if self._crawl is not None and time.monotonic() < self._until_s:
             return self._crawl
         await self._close()

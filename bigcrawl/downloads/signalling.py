@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 
-class Signalling:
+class SignalSender:
     """Sends a signal without receivers in 0.4 us; Scrapy takes 7 us."""
 
     def __init__(self, crawler: Crawler) -> None:

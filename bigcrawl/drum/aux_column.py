@@ -29,7 +29,7 @@ class Aux:
     @classmethod
     def of(cls, items: Sequence[str] | Sequence[bytes]) -> Self:
         if not items:
-            return cls.none(0)
+            return cls.empty(0)
         if isinstance(items[0], str):
             text = "".join(items)  # type: ignore[arg-type]
             if text.isascii():
@@ -38,7 +38,7 @@ class Aux:
         return cls(b"".join(items), _lengths(items))  # type: ignore[arg-type]
 
     @classmethod
-    def none(cls, count: int) -> Self:
+    def empty(cls, count: int) -> Self:
         return cls(b"", np.zeros(count, dtype=np.uint32))
 
     def __len__(self) -> int:
@@ -90,7 +90,7 @@ def encode_aux(columns: Sequence[Aux]) -> bytes:
 def decode_aux(raw: bytes, count: int) -> Aux | None:
     """Return the column of `count` strings, or None if it is malformed."""
     if not raw:
-        return Aux.none(count)
+        return Aux.empty(count)
     width = raw[0]
     if width not in {2, 4} or len(raw) < 1 + count * width:
         return None

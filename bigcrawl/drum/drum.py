@@ -15,9 +15,9 @@ from bigcrawl.drum.bucket import CHECK, CHECK_UPDATE, UPDATE, Kind
 from bigcrawl.drum.drum_manifest import DrumState, read_log
 from bigcrawl.drum.files import DiskFiles, store_errors
 from bigcrawl.drum.format import KEY_TYPE
-from bigcrawl.drum.gathered import Gathered, buckets_of
-from bigcrawl.drum.merge import ANSWERS, Merged, answers_in_order, merge_gathered
-from bigcrawl.drum.offers import Offered, OfferLog, Tuples
+from bigcrawl.drum.gathered import GatheredTuples, buckets_of
+from bigcrawl.drum.merge import ANSWERS, MergeResult, answers_in_order, merge_gathered
+from bigcrawl.drum.offers import OfferedTuples, OfferLog, OffersState
 from bigcrawl.drum.repository import Repository
 from bigcrawl.exceptions import ConfigError, ContractError, CorruptionError
 
@@ -84,14 +84,14 @@ class Drum:
         self._repository = Repository(directory, files, kind, buckets)
         self._disk_bytes = disk_bytes
         self._bucket_tuples_max = max(1, memory_bytes // 3 // (_MERGED_TUPLE_BYTES + 4 * value_bytes))
-        self._gathered = Gathered(directory, files, kind.value, buckets, memory_bytes // 6)
+        self._gathered = GatheredTuples(directory, files, kind.value, buckets, memory_bytes // 6)
         with store_errors(directory):
             self._state, self._log = self._repository.open()
             self._offers = OfferLog(directory, files, kind.value, self._state.offered, memory_bytes // 48)
             for block in self._offers.read():
-                self._gather(block.tuples)
+                self._gather_tuples(block.tuples)
         self._buckets = [self._repository.bucket(number, state) for number, state in enumerate(self._state.buckets)]
-        self._merged: Merged | None = None
+        self._merged: MergeResult | None = None
         # Tuples that an earlier process flushed, or a merge that has begun.
         self._has_begun = self.waiting > 0
         self._is_open, self._is_telling = True, False
@@ -155,7 +155,7 @@ class Drum:
             CorruptionError: a merge found damage. The batch was not accepted.
         """
         self._require_open()
-        tuples, column = self._checked(keys, ops, values, aux)
+        tuples, column = self._checked_tuples(keys, ops, values, aux)
         if not len(keys):
             return
         counts = self._counts_of(tuples)
@@ -199,9 +199,9 @@ class Drum:
             with store_errors(self._repository.directory):
                 self._merged = merge_gathered(self._repository, self._buckets, self._gathered)
         if self._merged.sheet is not None:
-            self._deliver(self._merged.sheet)
+            self._deliver_answers(self._merged.sheet)
         with store_errors(self._repository.directory):
-            self._commit(self._merged)
+            self._commit_merge(self._merged)
 
     def tell(self) -> None:
         """Merge what an earlier process flushed, or a receiver stopped. Call this once after opening."""
@@ -239,16 +239,16 @@ class Drum:
                 f"{self._repository.directory}: called by its own receiver; call when the merge has ended"
             )
 
-    def _checked(
+    def _checked_tuples(
         self,
         keys: KeyArray,
         ops: int | OpArray,
         values: ValueArray | None,
         aux: Sequence[str] | Sequence[bytes] | Aux | None,
-    ) -> tuple[Tuples, Aux]:
+    ) -> tuple[OfferedTuples, Aux]:
         if len(keys) > self.batch_max:
             raise ContractError(f"{len(keys)} tuples in one offer; at most {self.batch_max}, or raise memory_bytes")
-        column = Aux.none(len(keys)) if aux is None else aux if isinstance(aux, Aux) else Aux.of(aux)
+        column = Aux.empty(len(keys)) if aux is None else aux if isinstance(aux, Aux) else Aux.of(aux)
         if len(column.blob) > _AUX_BYTES_MAX:
             raise ContractError(f"aux of {len(column.blob)} bytes in one offer; at most {_AUX_BYTES_MAX}")
         if not _OPERATIONS.issuperset({ops} if isinstance(ops, int) else np.unique(ops).tolist()):
@@ -263,19 +263,19 @@ class Drum:
         if value is not None:
             values = np.zeros(len(keys), dtype=value) if values is None else values.copy()
         # Copies, because they are written later.
-        return Tuples(np.array(keys, dtype=KEY_TYPE), each, values), column
+        return OfferedTuples(np.array(keys, dtype=KEY_TYPE), each, values), column
 
-    def _counts_of(self, tuples: Tuples) -> npt.NDArray[np.int64]:
+    def _counts_of(self, tuples: OfferedTuples) -> npt.NDArray[np.int64]:
         ids = buckets_of(tuples.keys, self._repository.buckets)
         return np.bincount(ids, minlength=self._repository.buckets)
 
-    def _gather(self, tuples: Tuples) -> None:
+    def _gather_tuples(self, tuples: OfferedTuples) -> None:
         for start in range(0, len(tuples.keys), self.batch_max):
-            part = tuples.part(start, start + self.batch_max)
+            part = tuples.slice_of(start, start + self.batch_max)
             self._gathered.make_room(len(part.keys))
             self._gathered.put(part, self._counts_of(part))
 
-    def _deliver(self, sheet: AnswerSheet) -> None:
+    def _deliver_answers(self, sheet: AnswerSheet) -> None:
         directory = self._repository.directory
         answers = answers_in_order(self._offers, self._gathered.counts, sheet)
         while True:
@@ -296,9 +296,9 @@ class Drum:
                 with store_errors(directory):
                     self._log.append_told(end)
 
-    def _commit(self, merged: Merged) -> None:
+    def _commit_merge(self, merged: MergeResult) -> None:
         repository, old = self._repository, self._state.offered
-        state = DrumState(repository.kind, merged.buckets, Offered(old.number + 1, old.end), old.end)
+        state = DrumState(repository.kind, merged.buckets, OffersState(old.number + 1, old.end), old.end)
         old_path = self._offers.path
         self._log.begin(state)
         self._state, self._merged, self._has_begun = state, None, False

@@ -138,10 +138,10 @@ class DiskFiles:
             os.rmdir(path)
 
     def sync_file(self, path: AnyPath) -> None:
-        _sync(path, os.O_RDONLY)
+        _sync_path(path, os.O_RDONLY)
 
     def sync_directory(self, path: AnyPath) -> None:
-        _sync(path, os.O_RDONLY | os.O_DIRECTORY)
+        _sync_path(path, os.O_RDONLY | os.O_DIRECTORY)
 
 
 def _write_all(handle: int, data: bytes) -> None:
@@ -161,7 +161,7 @@ def _read_all(handle: int, offset: int, size: int) -> bytes:
     return data
 
 
-def _sync(path: AnyPath, flags: int) -> None:
+def _sync_path(path: AnyPath, flags: int) -> None:
     handle = os.open(path, flags | os.O_CLOEXEC)
     try:
         os.fsync(handle)

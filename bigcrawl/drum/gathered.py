@@ -15,7 +15,7 @@ from isal import isal_zlib
 
 from bigcrawl.drum.bucket import UPDATE
 from bigcrawl.drum.format import KEY_TYPE
-from bigcrawl.drum.offers import Tuples
+from bigcrawl.drum.offers import OfferedTuples
 from bigcrawl.exceptions import CorruptionError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def buckets_of(keys: KeyArray, buckets: int) -> IdArray:
     return ids
 
 
-class Gathered:
+class GatheredTuples:
     def __init__(
         self, directory: Path, files: Files, value: np.dtype[Any] | None, buckets: int, memory_bytes: int
     ) -> None:
@@ -60,7 +60,7 @@ class Gathered:
         self._count = 0
         self._crcs: list[int] = []
         self.asks = False
-        self._forget()
+        self._reset()
 
     @property
     def file_bytes(self) -> int:
@@ -69,17 +69,17 @@ class Gathered:
     def make_room(self, count: int) -> None:
         if self._count + count <= self.tuples_max:
             return
-        grouped, ends = self._grouped()
+        grouped, ends = self._group_by_bucket()
         starts, crcs = [0, *ends[:-1]], list(self._crcs)
         for bucket in np.flatnonzero(np.diff(ends, prepend=0)).tolist():
             data = grouped[starts[bucket] : ends[bucket]].tobytes()
-            self._files.write_at(self._path(bucket), int(self._in_files[bucket]) * self._type.itemsize, data)
+            self._files.write_at(self._bucket_path(bucket), int(self._in_files[bucket]) * self._type.itemsize, data)
             crcs[bucket] = isal_zlib.crc32(data, crcs[bucket])
         # Only now: a failed write is repeated at the same place.
         self._in_files[:] = self.counts
         self._crcs, self._count = crcs, 0
 
-    def put(self, tuples: Tuples, counts: CountArray) -> None:
+    def put(self, tuples: OfferedTuples, counts: CountArray) -> None:
         """Add tuples, for which there must be room; `counts` says how many are of each bucket."""
         start, end = self._count, self._count + len(tuples.keys)
         assert end <= self.tuples_max, "the caller has made room"
@@ -95,32 +95,32 @@ class Gathered:
         self.counts += counts
         self.asks = self.asks or bool((tuples.ops != UPDATE).any())
 
-    def by_bucket(self) -> Iterator[Tuples]:
+    def by_bucket(self) -> Iterator[OfferedTuples]:
         """Yield each bucket's tuples in order of arrival."""
-        grouped, ends = self._grouped()
+        grouped, ends = self._group_by_bucket()
         start = 0
         for bucket, end in enumerate(ends):
             rows = grouped[start:end]
             if self._in_files[bucket]:
-                rows = np.concatenate((self._read(bucket), rows))
+                rows = np.concatenate((self._read_bucket(bucket), rows))
             start = end
             values = np.ascontiguousarray(rows["value"]) if "value" in (self._type.names or ()) else None
-            yield Tuples(np.ascontiguousarray(rows["key"]), np.ascontiguousarray(rows["op"]), values)
+            yield OfferedTuples(np.ascontiguousarray(rows["key"]), np.ascontiguousarray(rows["op"]), values)
 
     def clear(self) -> None:
         """Forget all tuples. Files that cannot be deleted now are deleted at the next opening, or overwritten."""
         for bucket in np.flatnonzero(self._in_files).tolist():
             with contextlib.suppress(OSError):
-                self._files.unlink(self._path(bucket))
-        self._forget()
+                self._files.unlink(self._bucket_path(bucket))
+        self._reset()
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._count, self.asks = 0, False
         self.counts: CountArray = np.zeros(self._buckets, dtype=np.int64)
         self._in_files: CountArray = np.zeros(self._buckets, dtype=np.int64)
         self._crcs = [0] * self._buckets
 
-    def _grouped(self) -> tuple[npt.NDArray[Any], list[int]]:
+    def _group_by_bucket(self) -> tuple[npt.NDArray[Any], list[int]]:
         held = self._held[: self._count]
         ids = buckets_of(held["key"], self._buckets)
         ends: list[int] = np.cumsum(np.bincount(ids, minlength=self._buckets)).tolist()
@@ -128,12 +128,12 @@ class Gathered:
         whole = held.view(f"V{self._type.itemsize}")
         return whole[ids.argsort(kind="stable")].view(self._type), ends
 
-    def _read(self, bucket: int) -> npt.NDArray[Any]:
-        path, size = self._path(bucket), int(self._in_files[bucket]) * self._type.itemsize
+    def _read_bucket(self, bucket: int) -> npt.NDArray[Any]:
+        path, size = self._bucket_path(bucket), int(self._in_files[bucket]) * self._type.itemsize
         data = self._files.read(path, 0, size)
         if len(data) != size or isal_zlib.crc32(data) != self._crcs[bucket]:
             raise CorruptionError(path, 0, f"{size} bytes of crc32 {self._crcs[bucket]:#010x}", "others")
         return np.frombuffer(data, dtype=self._type)
 
-    def _path(self, bucket: int) -> Path:
+    def _bucket_path(self, bucket: int) -> Path:
         return self._directory / f"gathered-{bucket:03x}"

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from bigcrawl.drum.bucket import Bucket, BucketState, OpArray
     from bigcrawl.drum.files import Files
     from bigcrawl.drum.format import KeyArray, KeyMask, ValueArray
-    from bigcrawl.drum.gathered import Gathered
-    from bigcrawl.drum.offers import OfferLog, Tuples
+    from bigcrawl.drum.gathered import GatheredTuples
+    from bigcrawl.drum.offers import OfferedTuples, OfferLog
     from bigcrawl.drum.repository import Repository
     from bigcrawl.drum.run import RunInfo
 
@@ -63,7 +63,7 @@ class Answer(NamedTuple):
         return Answer(ordinal, self.keys[skip:], self.ops[skip:], self.found[skip:], values, self.aux.from_place(skip))
 
 
-class Merged(NamedTuple):
+class MergeResult(NamedTuple):
     """The result of a merge; takes effect when a manifest names its buckets. `sheet` is None if no tuple asks."""
 
     buckets: tuple[BucketState, ...]
@@ -113,7 +113,7 @@ class AnswerSheet:
         return rows_at
 
 
-def merge_gathered(repository: Repository, buckets: Sequence[Bucket], gathered: Gathered) -> Merged:
+def merge_gathered(repository: Repository, buckets: Sequence[Bucket], gathered: GatheredTuples) -> MergeResult:
     """Answer every tuple; write the answers, and sync new runs."""
     path = repository.directory / ANSWERS
     sheet = AnswerSheet(repository.files, path, repository.kind.value) if gathered.asks else None
@@ -121,7 +121,7 @@ def merge_gathered(repository: Repository, buckets: Sequence[Bucket], gathered: 
     obsolete: list[tuple[int, tuple[RunInfo, ...]]] = []
     written: list[tuple[int, tuple[RunInfo, ...]]] = []
     for number, tuples in enumerate(gathered.by_bucket()):
-        outcome = _ask(buckets[number], tuples)
+        outcome = _apply_tuples(buckets[number], tuples)
         states.append(outcome.state_after)
         if outcome.obsolete:
             obsolete.append((number, outcome.obsolete))
@@ -132,7 +132,7 @@ def merge_gathered(repository: Repository, buckets: Sequence[Bucket], gathered: 
     if sheet is not None:
         sheet.write()
     repository.sync_runs(written)
-    return Merged(tuple(states), obsolete, sheet)
+    return MergeResult(tuple(states), obsolete, sheet)
 
 
 def answers_in_order(offers: OfferLog, counts: npt.NDArray[np.int64], sheet: AnswerSheet) -> Iterator[Answer]:
@@ -154,7 +154,7 @@ def answers_in_order(offers: OfferLog, counts: npt.NDArray[np.int64], sheet: Ans
         first += len(keys)
 
 
-def _ask(bucket: Bucket, tuples: Tuples) -> ApplyResult:
+def _apply_tuples(bucket: Bucket, tuples: OfferedTuples) -> ApplyResult:
     keys, ops, values = tuples
     if not len(keys):
         return ApplyResult(np.zeros(0, dtype=np.bool_), values, bucket.state, (), ())

@@ -23,10 +23,10 @@ def runs_to_merge(counts: Sequence[int], added: int) -> int:
     """Return how many of the newest runs to merge into a new run of `added` keys; `counts` are oldest first."""
     merged, total = 0, added
     while True:
-        tier = _tier(total)
+        tier = _tier_of(total)
         alike = 0
         for count in reversed(counts[: len(counts) - merged]):
-            if _tier(count) > tier:
+            if _tier_of(count) > tier:
                 break
             alike += 1
         if alike + 1 < FAN_IN:
@@ -35,7 +35,7 @@ def runs_to_merge(counts: Sequence[int], added: int) -> int:
         merged += alike
 
 
-def _tier(count: int) -> int:
+def _tier_of(count: int) -> int:
     tier, limit = 0, _SMALL_KEYS
     while count >= limit:
         tier, limit = tier + 1, limit * FAN_IN

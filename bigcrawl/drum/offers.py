@@ -44,7 +44,7 @@ _LEVEL: Final = 1
 OFFERS_PREFIX: Final = "offers-"
 
 
-class Offered(NamedTuple):
+class OffersState(NamedTuple):
     """The committed part of an offers file; `first` is the ordinal of its first tuple."""
 
     number: int = 1
@@ -61,17 +61,17 @@ class Offered(NamedTuple):
         return f"{OFFERS_PREFIX}{self.number}"
 
 
-class Tuples(NamedTuple):
+class OfferedTuples(NamedTuple):
     keys: KeyArray
     ops: OpArray
     values: ValueArray | None
 
-    def part(self, start: int, end: int) -> Tuples:
-        return Tuples(*(None if column is None else column[start:end] for column in self))  # type: ignore[arg-type]
+    def slice_of(self, start: int, end: int) -> OfferedTuples:
+        return OfferedTuples(*(None if column is None else column[start:end] for column in self))  # type: ignore[arg-type]
 
 
 class Block(NamedTuple):
-    tuples: Tuples
+    tuples: OfferedTuples
     stored: bytes | memoryview
     column_bytes: int
     place: tuple[Path, int]
@@ -92,7 +92,7 @@ class OfferLog:
     """The offers file, and tuples not written to it yet. A failed method changes nothing committed; repeat it."""
 
     def __init__(
-        self, directory: Path, files: Files, value: np.dtype[Any] | None, offered: Offered, block_bytes: int
+        self, directory: Path, files: Files, value: np.dtype[Any] | None, offered: OffersState, block_bytes: int
     ) -> None:
         self._directory = directory
         self._files = files
@@ -100,16 +100,16 @@ class OfferLog:
         self._block_bytes = min(max(1, block_bytes), COLUMN_BYTES_MAX // 4)
         self.begin(offered)
 
-    def begin(self, offered: Offered) -> None:
+    def begin(self, offered: OffersState) -> None:
         self.written = offered
-        self._pending: list[tuple[Tuples, Aux]] = []
+        self._pending: list[tuple[OfferedTuples, Aux]] = []
         self._pending_bytes = 0
 
     @property
     def path(self) -> Path:
         return self._directory / self.written.name
 
-    def put(self, tuples: Tuples, aux: Aux) -> None:
+    def put(self, tuples: OfferedTuples, aux: Aux) -> None:
         self._pending.append((tuples, aux))
         self._pending_bytes += len(aux.blob) + 6 * len(aux)
 
@@ -182,4 +182,4 @@ class OfferLog:
         if self._value is not None:
             values = np.frombuffer(body, dtype=self._value, count=count, offset=count * (KEY_BYTES + is_mixed))
         stored = memoryview(body)[stored_at:]
-        return Block(Tuples(keys, ops, values), stored, column_bytes, (path, at)), _HEADER_BYTES + len(body)
+        return Block(OfferedTuples(keys, ops, values), stored, column_bytes, (path, at)), _HEADER_BYTES + len(body)

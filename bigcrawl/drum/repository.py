@@ -39,9 +39,9 @@ class Repository:
         """
         if self.files.exists(self.directory / MANIFEST):
             state, log = read_log(self.directory, self.files)
-            self._require(state)
+            self._require_same_kind(state)
         else:
-            state, log = self._create()
+            state, log = self._create_state()
         self._remove_unnamed(state, keep)
         # Every time: a power cut may leave a manifest without the directories that are still empty.
         for number in range(self.buckets):
@@ -71,7 +71,7 @@ class Repository:
             with contextlib.suppress(OSError):
                 self.files.unlink(path)
 
-    def _require(self, state: DrumState) -> None:
+    def _require_same_kind(self, state: DrumState) -> None:
         found = (state.kind.prefix, state.kind.value, state.kind.increment, len(state.buckets))
         wanted = (self.kind.prefix, self.kind.value, self.kind.increment, self.buckets)
         if repr(found) != repr(wanted):
@@ -79,7 +79,7 @@ class Repository:
                 f"{self.directory}: prefix, value, increment, buckets are {found}, not {wanted}; open it as it was made"
             )
 
-    def _create(self) -> tuple[DrumState, DrumLog]:
+    def _create_state(self) -> tuple[DrumState, DrumLog]:
         if not is_storable(self.kind.value):
             raise ConfigError(f"values of {self.kind.value} cannot be stored; use a packed dtype of numbers and bytes")
         self.files.make_directory(self.directory)

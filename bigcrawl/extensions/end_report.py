@@ -54,7 +54,7 @@ class EndReport:
         if frontier is None or frontier.node is None or reason == IN_HASTE or has_failed(self._crawler):
             return
         try:
-            if await asyncio.to_thread(self._write, frontier.node.parts.crawl.node_id):
+            if await asyncio.to_thread(self._write_report, frontier.node.parts.crawl.node_id):
                 logger.info("report: %(file)s", {"file": self._directory / self._report.HTML})
             else:
                 logger.info("other nodes are listed as alive: the last of them writes the report")
@@ -67,7 +67,7 @@ class EndReport:
         except Exception:
             logger.exception("no report was written; `scrapy frontier report` writes one later")
 
-    def _write(self, node_id: str) -> bool:
+    def _write_report(self, node_id: str) -> bool:
         """Write the report; return False if other nodes are alive, because the last of them writes it."""
         return in_crawl(self._config, self._write_if_last, node_id)
 

@@ -9,7 +9,7 @@ from scrapy.utils.log import get_scrapy_root_handler
 
 from bigcrawl.logs import json_lines
 from bigcrawl.logs.plain import make_plain
-from bigcrawl.logs.repeats import Repeats
+from bigcrawl.logs.repeats import RepeatFilter
 from bigcrawl.scheduler.adapter.registry import frontier_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class LogLines:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._repeats = Repeats()
+        self._repeats = RepeatFilter()
         self._handler: logging.Handler | None = None
         crawler.signals.connect(self.spider_opened, signals.spider_opened)
         crawler.signals.connect(self.engine_stopped, signals.engine_stopped)
@@ -39,7 +39,7 @@ class LogLines:
 
     def spider_opened(self, spider: Spider) -> None:
         make_plain(get_scrapy_root_handler())
-        self._handler = json_lines.installed() or get_scrapy_root_handler()
+        self._handler = json_lines.installed_handler() or get_scrapy_root_handler()
         if self._handler is not None:
             self._handler.addFilter(self._repeats)
         frontier = frontier_of(self._crawler)

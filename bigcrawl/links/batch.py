@@ -169,7 +169,7 @@ class Links:
             if values is not None and not isinstance(values, dict):
                 raise self._wrong(name, f"is {values!r}: it must be a dict")
         if (odd := odd_name(self.cb_kwargs)) is not None:
-            raise self._wrong("cb_kwargs", f"has the key {odd!r}, which names no argument")
+            raise self._wrong("cb_kwargs", f"has the key {odd!r}, which is not the name of an argument")
         try:
             whole_number((self.meta or {}).get("depth", 0))
         except ValueError as error:

@@ -20,7 +20,7 @@ _LOOKED_BYTES: Final = 64 << 10
 _find_encoding = re.compile(rb"<\?xml[^<>]{0,100}?\sencoding\s*+=\s*+[\"']([\w.:-]{1,40}+)").search
 
 
-class Hints(NamedTuple):
+class EncodingHints(NamedTuple):
     """Evidence of a body's encoding besides its bytes.
 
     Attributes:
@@ -32,10 +32,10 @@ class Hints(NamedTuple):
     guess: Callable[[bytes], str] | None = None
 
 
-NO_HINTS: Final = Hints()
+NO_HINTS: Final = EncodingHints()
 
 
-def codec_of(body: bytes, hints: Hints = NO_HINTS) -> str:
+def codec_of(body: bytes, hints: EncodingHints = NO_HINTS) -> str:
     """Return the codec of a body; empty for UTF-8.
 
     A header is not believed if the body declares UTF-8 and is UTF-8. UTF-16 is never believed without its bytes.
@@ -45,12 +45,12 @@ def codec_of(body: bytes, hints: Hints = NO_HINTS) -> str:
     if body.startswith(BOM_UTF8):
         return ""
     written = _find_encoding(body, 0, _DECLARATION_BYTES)
-    declared = _known(written[1].decode("ascii", "replace")) if written else ""
-    told = _known(http_content_type_encoding(hints.content_type.decode("latin-1")) or "")
+    declared = _known_codec(written[1].decode("ascii", "replace")) if written else ""
+    told = _known_codec(http_content_type_encoding(hints.content_type.decode("latin-1")) or "")
     if told and (told == "utf-8" or declared != "utf-8" or not _is_utf8(body)):
         declared = told
     if not declared and hints.guess is not None and not _is_utf8(body):
-        declared = _known(hints.guess(body))
+        declared = _known_codec(hints.guess(body))
     return "" if declared == "utf-8" else declared
 
 
@@ -71,7 +71,7 @@ def begin_in_utf8(body: bytes, codec: str, bytes_max: int) -> bytes:
     return begin[:DECODED_BYTES].decode(codec, "replace").encode("utf-8", "replace") if codec else begin
 
 
-def _known(label: str) -> str:
+def _known_codec(label: str) -> str:
     """Return the codec for an encoding's label; empty if it is unknown, or does not include ASCII."""
     codec = resolve_encoding(label) or ""
     return codec if codec in WEB_ENCODINGS and not codec.startswith("utf-16") else ""

@@ -58,7 +58,7 @@ class JsonLines(logging.Formatter):
         return json.dumps(line)
 
 
-class _Handlers:
+class _InstalledHandler:
     def __init__(self) -> None:
         self.handler: logging.Handler | None = None
         self.lines = JsonLines()
@@ -78,10 +78,10 @@ class _Handlers:
             handler.close()
 
 
-_HANDLERS = _Handlers()
+_HANDLERS = _InstalledHandler()
 
 
-def install(settings: Mapping[str, Any]) -> logging.Handler:
+def install_handler(settings: Mapping[str, Any]) -> logging.Handler:
     """Install the handler that the settings LOG_* describe. Raises OSError if LOG_FILE cannot be written."""
     handler: logging.Handler
     if name := settings.get("LOG_FILE"):
@@ -96,7 +96,7 @@ def install(settings: Mapping[str, Any]) -> logging.Handler:
     return handler
 
 
-def installed() -> logging.Handler | None:
+def installed_handler() -> logging.Handler | None:
     return _HANDLERS.handler
 
 

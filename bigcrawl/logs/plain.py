@@ -28,7 +28,7 @@ def plain_lines(text: str) -> str:
     return "\n".join("\t".join(map(plain, line.split("\t"))) for line in text.split("\n"))
 
 
-def show(text: str, end: str = "\n") -> None:
+def print_text(text: str, end: str = "\n") -> None:
     """Print a text to a reader that may stop reading, such as `head`."""
     try:
         print(text, end=end, flush=True)  # noqa: T201 - for commands
@@ -51,8 +51,8 @@ class PlainLines(logging.Formatter):
         message = record.getMessage()
         if record.exc_info or record.exc_text or record.stack_info or not message.isprintable():
             trace = record.exc_text or (self._formatter.formatException(record.exc_info) if record.exc_info else "")
-            texts = {"exc_text": _indented(trace), "stack_info": _indented(record.stack_info or "")}
-            plain_ones = {"msg": _indented(message), "args": None, "exc_info": None, **texts}
+            texts = {"exc_text": _indent_lines(trace), "stack_info": _indent_lines(record.stack_info or "")}
+            plain_ones = {"msg": _indent_lines(message), "args": None, "exc_info": None, **texts}
             record = logging.makeLogRecord({**record.__dict__, **plain_ones})
         return self._formatter.format(record)
 
@@ -64,5 +64,5 @@ def make_plain(handler: logging.Handler | None) -> None:
         handler.setFormatter(PlainLines(formatter))
 
 
-def _indented(text: str) -> str:
+def _indent_lines(text: str) -> str:
     return _LINE_BEGUN.sub("\n  ", plain_lines(text))

@@ -21,7 +21,7 @@ TEXT_MAX = 300  # characters of a line that are compared
 _COUNTS = "bigcrawl_counts_repeats"
 
 
-class _Template:
+class _MessageTemplate:
     __slots__ = ("began_s", "held_back", "last", "level", "name", "texts")
 
     def __init__(self, record: logging.LogRecord, now_s: float) -> None:
@@ -32,7 +32,7 @@ class _Template:
         self.held_back = 0
         self.last = ""
 
-    def tells(self, text: str) -> bool:
+    def pass_or_count(self, text: str) -> bool:
         key = text[:TEXT_MAX]
         if key not in self.texts and len(self.texts) < EACH_MAX:
             self.texts.add(key)
@@ -51,11 +51,11 @@ class _Template:
             )
 
 
-class Repeats(logging.Filter):
+class RepeatFilter(logging.Filter):
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         super().__init__("bigcrawl")
         self._clock = clock
-        self._templates: dict[tuple[str, int, str], _Template] = {}
+        self._templates: dict[tuple[str, int, str], _MessageTemplate] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         if hasattr(record, _COUNTS):
@@ -69,8 +69,8 @@ class Repeats(logging.Filter):
         if template is None:
             if len(self._templates) >= TEMPLATES_MAX:
                 self._sum_up(next(iter(self._templates.values())).began_s, now_s)
-            template = self._templates[key] = _Template(record, now_s)
-        return template.tells(record.getMessage())
+            template = self._templates[key] = _MessageTemplate(record, now_s)
+        return template.pass_or_count(record.getMessage())
 
     def flush(self) -> None:
         now_s = self._clock()

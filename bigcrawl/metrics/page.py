@@ -36,7 +36,7 @@ class MetricsPage(Resource):
 
     def render_GET(self, request: Request) -> bytes:  # noqa: N802 - Twisted's name
         try:
-            text, content_type = self._text(request.getHeader("accept") or "")
+            text, content_type = self._cached_text(request.getHeader("accept") or "")
         except Exception:
             if not self._has_failed:
                 logger.exception("the metrics could not be written; this is logged once")
@@ -46,7 +46,7 @@ class MetricsPage(Resource):
         request.setHeader("content-type", content_type)  # type: ignore[no-untyped-call]
         return text
 
-    def _text(self, accept: str) -> tuple[bytes, str]:
+    def _cached_text(self, accept: str) -> tuple[bytes, str]:
         until, accepted, written = self._kept
         now = time.monotonic()
         if now >= until or accepted != accept:

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bigcrawl.metrics.metric import Metric
-    from bigcrawl.metrics.source import Source
+    from bigcrawl.metrics.source import MetricsSource
 
 UNITS: Final = ("seconds", "bytes")
 
 
 class MetricsText(Collector):
-    def __init__(self, source: Source, crawl: str) -> None:
+    def __init__(self, source: MetricsSource, crawl: str) -> None:
         self._source = source
         self._crawl = crawl
 

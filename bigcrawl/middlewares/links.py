@@ -89,7 +89,7 @@ class LinksMiddleware:
             async for output in start:
                 await frontier.flow.wait_for_room()
                 if isinstance(output, Links):
-                    await self._offer(frontier, output, None, starts=True)
+                    await self._offer_links(frontier, output, None, starts=True)
                 elif isinstance(output, Request):
                     if not self._checks.drops_request(output, starts=True):
                         frontier.intake.record_start_request(output)
@@ -127,9 +127,9 @@ class LinksMiddleware:
                 links = len(output.urls) if isinstance(output, Links) else 1
                 self._stats_buffer.inc_value("bigcrawl/dropped/copy", links)
             elif isinstance(output, Links):
-                await self._offer(frontier, self._followed(output, directives), response, noted_by=noted_by)
-            elif self._obeys_nofollow and isinstance(output, Request) and directives.closes(output):
-                self._count("nofollow")
+                await self._offer_links(frontier, self._followed_links(output, directives), response, noted_by=noted_by)
+            elif self._obeys_nofollow and isinstance(output, Request) and directives.forbids_request(output):
+                self._count_dropped("nofollow")
             elif isinstance(output, Request):
                 if not self._checks.drops_request(output, response.url):
                     frontier.intake.record_found(output, response.url, noted_by)
@@ -138,7 +138,7 @@ class LinksMiddleware:
                 has_items = True
                 yield output
             frontier.started.record_running(response.request)
-        _end(noted_by)
+        _end_recorders(noted_by)
         if not has_items:
             frontier.started.record_parsed(response.request)
         if directives.is_noteworthy and response.request is not None:
@@ -157,8 +157,8 @@ class LinksMiddleware:
         original = notes.original_of(request) if notes is not None and request is not None else ""
         return original not in ("", response.url) and self._checks.share_pld(original, response.url)
 
-    def _followed(self, links: Links, directives: PageDirectives) -> Links:
-        directives.note(links)
+    def _followed_links(self, links: Links, directives: PageDirectives) -> Links:
+        directives.record_links(links)
         if not self._obeys_nofollow:
             return replace(links, urls=[*links.urls, *links.nofollow]) if links.nofollow else links
         if directives.closes_all:
@@ -174,9 +174,9 @@ class LinksMiddleware:
             return
         self._stats_buffer.inc_value("bigcrawl/sitemaps/found", len(urls))
         try:
-            async for output in _outputs(getattr(self._spider, SITEMAPS_METHOD)(urls, robots_url)):
+            async for output in _iterate_output(getattr(self._spider, SITEMAPS_METHOD)(urls, robots_url)):
                 if isinstance(output, Links):
-                    await self._offer(frontier, output, None, found_at=robots_url)
+                    await self._offer_links(frontier, output, None, found_at=robots_url)
                 elif isinstance(output, Request):
                     self._crawler.engine.crawl(output)
                 elif output is not None:
@@ -189,7 +189,7 @@ class LinksMiddleware:
     def _spider(self) -> Any:
         return self._crawler.spider
 
-    async def _offer(
+    async def _offer_links(
         self,
         frontier: Frontier,
         links: Links,
@@ -213,11 +213,11 @@ class LinksMiddleware:
             return
         self._stats_buffer.inc_value("bigcrawl/links/found", len(links.urls))
         page = "" if response is None else response.url
-        for portion in _portions(links):
+        for portion in _divide_links(links):
             if portion is not links:
                 await asyncio.sleep(0)
                 await frontier.flow.wait_for_room()
-            urls = [*self._checks.canonical(portion, found_at or page, starts=starts)]
+            urls = [*self._checks.canonical_urls(portion, found_at or page, starts=starts)]
             try:
                 offered = frontier.intake.offer_links(portion, urls, depth, page, starts=starts, noted_by=noted_by)
             except RequestNotStorableError as error:
@@ -242,16 +242,16 @@ class LinksMiddleware:
         if left_out.limit:
             record_unread(request, left_out.limit)
 
-    def _count(self, reason: str) -> None:
+    def _count_dropped(self, reason: str) -> None:
         self._stats_buffer.inc_value(f"bigcrawl/dropped/{reason}")
 
 
-def _end(noted_by: Iterable[PageLinks]) -> None:
+def _end_recorders(noted_by: Iterable[PageLinks]) -> None:
     for noted in noted_by:
         noted.end()
 
 
-def _portions(links: Links) -> Iterator[Links]:
+def _divide_links(links: Links) -> Iterator[Links]:
     if len(links.urls) <= PORTION:
         yield links
         return
@@ -259,7 +259,7 @@ def _portions(links: Links) -> Iterator[Links]:
         yield replace(links, urls=links.urls[at : at + PORTION])
 
 
-async def _outputs(result: Any) -> AsyncIterator[Any]:
+async def _iterate_output(result: Any) -> AsyncIterator[Any]:
     """Iterate over the output of a spider's method: None, an iterable, an async iterator or a coroutine."""
     if inspect.isawaitable(result):
         result = await result

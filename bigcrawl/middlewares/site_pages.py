@@ -17,7 +17,7 @@ from scrapy.http import TextResponse
 
 from bigcrawl.config import read_config
 from bigcrawl.links import decoded_start
-from bigcrawl.media_types import sniffed, type_told
+from bigcrawl.media_types import sniff_media_type, type_told
 from bigcrawl.middlewares.page_filter import PageFilteredError
 from bigcrawl.scheduler.adapter.registry import frontier_of, register_judge
 from bigcrawl.scheduler.records.unread import MEDIA_TYPE, STRING
@@ -75,7 +75,7 @@ class SitePages:
             page = self._unpacking.process_response(request, response)
         except Exception:  # noqa: BLE001 - reported when it is unpacked for its spider
             return False
-        is_found = isinstance(page, TextResponse) and bool(rules.against(partial(decoded_start, page)))
+        is_found = isinstance(page, TextResponse) and bool(rules.dropping_rule(partial(decoded_start, page)))
         if is_found:
             self._eliminated.add(request)
         return is_found
@@ -106,8 +106,8 @@ class SitePages:
         rules = self._rule(KINDS, url)
         if rules is None or _LOCATION in headers:
             return True
-        told = type_told(dict.get(headers, _TYPE)) or (sniffed(body) if body else "")
-        return not told or rules.takes(told)
+        told = type_told(dict.get(headers, _TYPE)) or (sniff_media_type(body) if body else "")
+        return not told or rules.accepts_type(told)
 
     @cached_property
     def _book(self) -> RuleBook:

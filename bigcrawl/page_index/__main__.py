@@ -33,11 +33,11 @@ def main() -> int:
                 continue
             indexed = index_file(path, kinds, int(given.mode, 8))
         except OSError as error:
-            _tell({"path": str(path), "error": str(error)})
+            _print_line({"path": str(path), "error": str(error)})
             status = 1
         else:
             if indexed is not None:
-                _tell({"path": str(path), "pages": indexed.pages, "problem": indexed.problem})
+                _print_line({"path": str(path), "pages": indexed.pages, "problem": indexed.problem})
     return status
 
 
@@ -50,7 +50,7 @@ def _is_missing(path: Path, kinds: list[str]) -> bool:
     return any(not index_path(path, kind).exists() for kind in kinds)
 
 
-def _tell(line: dict[str, object]) -> None:
+def _print_line(line: dict[str, object]) -> None:
     try:
         print(json.dumps(line), flush=True)
     except BrokenPipeError:  # the node has ended

@@ -21,14 +21,14 @@ class EnginePause:
         self._crawler = crawler
         self._reasons: set[str] = set()
 
-    def begin(self, reason: str) -> None:
+    def pause_for(self, reason: str) -> None:
         engine: Any = self._crawler.engine
         if not engine.paused:
             engine.pause()
             engine.paused = _OURS
         self._reasons.add(reason)
 
-    def end(self, reason: str) -> None:
+    def resume_for(self, reason: str) -> None:
         self._reasons.discard(reason)
         engine: Any = self._crawler.engine
         if engine.paused is _OURS and not self._reasons:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class PageUpkeep:
+class PeriodicPageWork:
     """Calls two functions repeatedly, until it is ended.
 
     `beat`, called every `BEAT_S`, touches the file in use. `look` is called every `QUIET_S`, so that a file with an
@@ -25,16 +25,16 @@ class PageUpkeep:
 
     def begin(self) -> None:
         for function in self._every:
-            self._wait(function)
+            self._schedule_call(function)
 
     def end(self) -> None:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
 
-    def _wait(self, function: Callable[[], Any]) -> None:
-        self._timers[function] = call_later(self._every[function], self._call, function)
+    def _schedule_call(self, function: Callable[[], Any]) -> None:
+        self._timers[function] = call_later(self._every[function], self._call_and_reschedule, function)
 
-    def _call(self, function: Callable[[], Any]) -> None:
-        self._wait(function)
+    def _call_and_reschedule(self, function: Callable[[], Any]) -> None:
+        self._schedule_call(function)
         function()

@@ -35,7 +35,7 @@ from bigcrawl.links.page import charset_of
 from bigcrawl.page_index.index_files import remove_indexes
 from bigcrawl.pipelines.engine_pause import EnginePause
 from bigcrawl.pipelines.page_indexer import PageIndexer
-from bigcrawl.pipelines.page_upkeep import PageUpkeep
+from bigcrawl.pipelines.page_upkeep import PeriodicPageWork
 from bigcrawl.pipelines.page_writes import PageWrites
 from bigcrawl.scheduler.adapter.registry import frontier_of, judge_of, register_notes, register_storage, storage_of
 from bigcrawl.scheduler.adapter.request_codec import PARENT
@@ -43,9 +43,9 @@ from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.warc.directory_mark import DirectoryMark
 from bigcrawl.warc.files import LOCKS_REMEDY, OPEN_SUFFIX, OsFiles, lacks_locks
 from bigcrawl.warc.group_commit import GroupCommit
-from bigcrawl.warc.origins import ORIGINS_MAX, Origins
+from bigcrawl.warc.origins import ORIGINS_MAX, RecentOrigins
 from bigcrawl.warc.records import Exchange, Note, Truncation, new_record_id
-from bigcrawl.warc.segments import Sealing, WarcWriter
+from bigcrawl.warc.segments import SealingOptions, WarcWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -60,11 +60,11 @@ if TYPE_CHECKING:
 
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config, CrawlConfig
-    from bigcrawl.page_index.index_files import Indexed
-    from bigcrawl.pipelines.page_shipping import PageShipping
+    from bigcrawl.page_index.index_files import IndexedFile
+    from bigcrawl.pipelines.page_shipping import WarcUploads
     from bigcrawl.warc.files import Files
-    from bigcrawl.warc.recovery import Recovered
-    from bigcrawl.warc.segments import Written
+    from bigcrawl.warc.recovery import RecoveredFile
+    from bigcrawl.warc.segments import WrittenRecords
 
 logger = logging.getLogger(__name__)
 
@@ -101,20 +101,20 @@ class WarcPipeline:
         self._crawler = crawler
         self._directory = directory
         self._clock = clock or SystemClock()
-        self._disk = disk = GroupCommit(lambda: self._writer.syncing(), None, self._clock)  # noqa: PLW0108 - made below
+        self._disk = disk = GroupCommit(lambda: self._writer.sync_function(), None, self._clock)  # noqa: PLW0108 - made below
         config = read_config(crawler.settings)
         self._files = files or OsFiles(config.crawl.warc_mode)
         self._pause = EnginePause(crawler)
         self._shipping = _shipping_of(crawler, directory, config.crawl, self._pause)
         self._indexer = PageIndexer(config.crawl.warc_indexes, config.crawl.warc_mode, self._record_indexed)
-        self._writer = _writer(config, directory, self._clock, self._files, disk, self._record_sealed)
+        self._writer = _make_writer(config, directory, self._clock, self._files, disk, self._record_sealed)
         self._stats_buffer = StatsBuffer(crawler)
         self.writes = PageWrites(directory, self._writer, disk, self._pause, self._stats_buffer, retry_seconds)
         self._record_ids: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()
         self._originals: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
         self._recovery: Deferred[None] | None = None
         self._stop_recovery = Event()
-        self._upkeep = PageUpkeep(lambda: self._disk.submit(self._writer.beat), self._recover_again)
+        self._upkeep = PeriodicPageWork(lambda: self._disk.submit(self._writer.touch), self._recover_again)
         self._indexed = 0
         self._indexed_counted = 0
 
@@ -128,7 +128,7 @@ class WarcPipeline:
         if config.warc_dir is None or crawler.settings.get("BIGCRAWL_WARC_DIR") is None:
             raise NotConfigured("BIGCRAWL_WARC_DIR is not set: pages are not stored")
         if storage_of(crawler) is not None:
-            raise NotConfigured("there is another pipeline that stores the pages, and one is enough")
+            raise NotConfigured("there is another pipeline that stores the pages, so this one is disabled")
         pipeline = cls(crawler, usable_directory(config.warc_dir))
         crawler.signals.connect(pipeline.response_downloaded, signal=signals.response_downloaded)
         register_storage(crawler, pipeline.writes)
@@ -144,14 +144,14 @@ class WarcPipeline:
             self._disk.sync_every(frontier.config.crawl.warc_sync_s or None)
         else:
             logger.info(
-                "Pages are stored in %(directory)s by this process alone; if it is killed, its pages in process are "
+                "Pages are stored in %(directory)s by this process alone; if it is killed, its pages in flight are "
                 "neither stored nor, on Scrapy's own scheduler, fetched again",
                 {"directory": self._directory},
             )
         if self._shipping is not None:
             self._shipping.begin()
         # Fetching does not wait for recovery: scanning a gigabyte takes seconds.
-        self._recovery = deferred_from_coro(self._recover())
+        self._recovery = deferred_from_coro(self._recover_files())
         self._upkeep.begin()
 
     def process_item(self, item: Any) -> Any:
@@ -165,7 +165,7 @@ class WarcPipeline:
         # In a thread: syncing up to a gigabyte must not delay other closing components.
         if not await self._end_disk():
             logger.error(
-                "%(directory)s does not accept the last writes; the next start closes the file, and pages not "
+                "the last writes to %(directory)s failed; the next start closes the file, and pages that were not "
                 "acknowledged are fetched again",
                 {"directory": self._directory},
             )
@@ -184,10 +184,10 @@ class WarcPipeline:
             if judge is not None and judge.eliminates(request, response):
                 return
             record_id = self._record_ids[request] = new_record_id()
-            notes = _notes(request, response, self._download_ms(request))
+            notes = _metadata_fields(request, response, self._download_ms(request))
             if (frontier := frontier_of(self._crawler)) and (held := frontier.started.held_of(request)):
                 notes["key"] = f"{held.fields.key:016x}"
-            exchange = _exchange(request, response, self._clock.now_ms(), record_id, notes)
+            exchange = _exchange_of(request, response, self._clock.now_ms(), record_id, notes)
             written = self.writes.write(exchange)
             self._count_indexed()
             if written is not None:
@@ -214,7 +214,7 @@ class WarcPipeline:
         """Return the URL of a page with the same status and body as the request's answer; empty if unknown."""
         return self._originals.get(request, "")
 
-    def _record_written(self, request: Request, response: Response, written: Written) -> None:
+    def _record_written(self, request: Request, response: Response, written: WrittenRecords) -> None:
         origin, frontier = written.origin, frontier_of(self._crawler)
         # The spider did not see a body that came with an error before.
         if origin is not None and origin.status == response.status:
@@ -244,9 +244,9 @@ class WarcPipeline:
 
     def _recover_again(self) -> None:
         if self._recovery is not None and self._recovery.called:
-            self._recovery = deferred_from_coro(self._recover())
+            self._recovery = deferred_from_coro(self._recover_files())
 
-    async def _recover(self) -> None:
+    async def _recover_files(self) -> None:
         try:
             found = await run_in_thread(self._recover_others)
         except Exception:
@@ -265,28 +265,28 @@ class WarcPipeline:
             logger.warning("files without an index are not looked for: %(error)s", {"error": error})
         self._ship()
 
-    def _recover_others(self) -> list[Recovered]:
+    def _recover_others(self) -> list[RecoveredFile]:
         """Recover files of other writers; without any, the code for it is not imported."""
         own = self._writer.open_path
         if all(path == own for path in self._directory.glob(f"*{OPEN_SUFFIX}")):
             return []
-        from bigcrawl.warc.recovery import recover
+        from bigcrawl.warc.recovery import recover_directory
 
         stop = self._stop_recovery.is_set
-        return recover(self._directory, should_stop=stop, remove_indexes=remove_indexes, files=self._files)
+        return recover_directory(self._directory, should_stop=stop, remove_indexes=remove_indexes, files=self._files)
 
     def _record_sealed(self, path: Path) -> None:
-        self._indexer.add(path)
+        self._indexer.add_file(path)
         self._ship()
 
-    def _record_indexed(self, indexed: Indexed) -> None:
+    def _record_indexed(self, indexed: IndexedFile) -> None:
         """Count an index. Called in the indexer's thread, which must not change stats."""
         self._indexed += 1
         self._ship()
 
     def _ship(self) -> None:
         if self._shipping is not None:
-            self._shipping.look()
+            self._shipping.check_for_files()
 
     def _count_indexed(self) -> None:
         made = self._indexed
@@ -295,28 +295,30 @@ class WarcPipeline:
             self._indexed_counted = made
 
 
-def _exchange(request: Request, response: Response, now_ms: int, record_id: bytes, notes: dict[str, str]) -> Exchange:
+def _exchange_of(
+    request: Request, response: Response, now_ms: int, record_id: bytes, notes: dict[str, str]
+) -> Exchange:
     # The handler measures the time to the first byte, so the date lies within the fetch.
     latency_ms = int(request.meta.get("download_latency", 0) * 1000)
     ip = response.ip_address
     return Exchange(
         url=request.url,
         method=request.method,
-        request_headers=_pairs(request.headers),
+        request_headers=_header_pairs(request.headers),
         request_body=request.body,
         status=response.status,
-        response_headers=_pairs(response.headers),
+        response_headers=_header_pairs(response.headers),
         response_body=response.body,
         date_ms=now_ms - latency_ms,
         protocol=response.protocol,
-        ip=None if ip is None or request.meta.get("proxy") else _spelled(ip),
-        truncated=_truncation(response.flags),
+        ip=None if ip is None or request.meta.get("proxy") else _address_text(ip),
+        truncated=_truncation_reason(response.flags),
         record_id=record_id,
         notes=notes,
     )
 
 
-def _notes(request: Request, response: Response, download_ms: int) -> dict[str, str]:
+def _metadata_fields(request: Request, response: Response, download_ms: int) -> dict[str, str]:
     meta = request.meta
     notes = {"fetchTimeMs": str(download_ms), "depth": str(meta.get("depth", 0)), "priority": str(request.priority)}
     redirected = meta.get("redirect_urls")
@@ -330,21 +332,21 @@ def _notes(request: Request, response: Response, download_ms: int) -> dict[str, 
     return notes
 
 
-def _pairs(headers: Headers) -> list[tuple[bytes, bytes]]:
+def _header_pairs(headers: Headers) -> list[tuple[bytes, bytes]]:
     # Scrapy's items() would look up each name again.
     return [(name, value) for name, values in dict.items(headers) for value in values]
 
 
-def _truncation(flags: list[str]) -> Truncation | None:
+def _truncation_reason(flags: list[str]) -> Truncation | None:
     return next((_TRUNCATIONS[flag] for flag in flags if flag in _TRUNCATIONS), None) if flags else None
 
 
 @lru_cache(10_000)
-def _spelled(address: IPv4Address | IPv6Address) -> str:
+def _address_text(address: IPv4Address | IPv6Address) -> str:
     return str(address)
 
 
-def _writer(
+def _make_writer(
     config: Config,
     directory: Path,
     clock: Clock,
@@ -361,22 +363,22 @@ def _writer(
     }
     if config.politeness.contact:
         info["operator"] = config.politeness.contact
-    origins = Origins(ORIGINS_MAX if config.crawl.warc_copies == "by-reference" else 0)
+    origins = RecentOrigins(ORIGINS_MAX if config.crawl.warc_copies == "by-reference" else 0)
     record = config.crawl.crawl_dir / "nodes" / f"{config.crawl.machine}.warc-marks"
     mark = DirectoryMark(directory, config.crawl.warc_mode, record)
-    sealing = Sealing(run=disk.submit, note=record_sealed)
+    sealing = SealingOptions(run=disk.submit, note=record_sealed)
     writer = WarcWriter(mark, crawl, node, clock=clock, files=files, sealing=sealing, origins=origins)
     for name, value in info.items():
         writer.describe(name, value)
     return writer
 
 
-def _shipping_of(crawler: Crawler, directory: Path, config: CrawlConfig, pause: EnginePause) -> PageShipping | None:
+def _shipping_of(crawler: Crawler, directory: Path, config: CrawlConfig, pause: EnginePause) -> WarcUploads | None:
     if config.warc_store_url is None:
         return None
-    from bigcrawl.pipelines.page_shipping import PageShipping
+    from bigcrawl.pipelines.page_shipping import WarcUploads
 
-    return PageShipping(crawler, directory, config, config.warc_store_url, pause)
+    return WarcUploads(crawler, directory, config, config.warc_store_url, pause)
 
 
 def usable_directory(directory: Path) -> Path:
@@ -390,7 +392,7 @@ def usable_directory(directory: Path) -> Path:
     except OSError as error:
         raise ConfigError(f"BIGCRAWL_WARC_DIR is {directory}: {error.strerror}; name a directory") from error
     if not os.access(directory, os.W_OK | os.X_OK):
-        raise ConfigError(f"BIGCRAWL_WARC_DIR is {directory}: it cannot be written to; name another one")
+        raise ConfigError(f"BIGCRAWL_WARC_DIR is {directory}: it is not writable; name another directory")
     if lacks_locks(directory):
         raise ConfigError(f"BIGCRAWL_WARC_DIR is {directory}: its file system has no locks; {LOCKS_REMEDY}")
     return directory

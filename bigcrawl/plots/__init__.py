@@ -10,13 +10,13 @@ from importlib.resources import files
 
 def script() -> str:
     """Return the JavaScript, which defines `uPlot`; 51 KB."""
-    return _text("uplot.min.js")
+    return _read_text("uplot.min.js")
 
 
 def style() -> str:
     """Return the CSS; 2 KB."""
-    return _text("uplot.min.css")
+    return _read_text("uplot.min.css")
 
 
-def _text(name: str) -> str:
+def _read_text(name: str) -> str:
     return files(__name__).joinpath(name).read_text("utf-8")

@@ -75,7 +75,7 @@ _CARRIERS = tuple(
 
 
 @lru_cache(8_192)
-def refusal(address: str) -> str | None:
+def refusal_of_address(address: str) -> str | None:
     """Return why an address must not be connected to, or None for an ordinary public address.
 
     An IPv6 zone (`%eth0`) is ignored.
@@ -84,7 +84,7 @@ def refusal(address: str) -> str | None:
         `unspecified`, `loopback`, `private`, `shared` (a provider's NAT), `link-local`, `multicast`, `metadata` (of
         cloud machines), `reserved`, or `malformed` if it is not an address.
     """
-    carried = _carried(address)
+    carried = _embedded_address(address)
     if carried is None:
         return "malformed"
     return _refusal_v4(carried) if isinstance(carried, IPv4Address) else _refusal_v6(carried)
@@ -101,13 +101,13 @@ class AddressGuard:
         if self._allow_private:
             return None
         for address in found:
-            reason = refusal(address)
+            reason = refusal_of_address(address)
             if reason is not None and not self._is_open(address):
                 return reason
         return None
 
     def _is_open(self, address: str) -> bool:
-        carried = _carried(address)
+        carried = _embedded_address(address)
         return carried is not None and any(carried in network for network in self._allowed)
 
 
@@ -117,13 +117,13 @@ def server_of(address: str) -> str:
 
     A string that is not an address is returned unchanged.
     """
-    server = _carried(address)
+    server = _embedded_address(address)
     if isinstance(server, IPv6Address):
         return str(IPv6Network((server, 64), strict=False))
     return str(server) if server is not None else address
 
 
-def _carried(address: str) -> IPv4Address | IPv6Address | None:
+def _embedded_address(address: str) -> IPv4Address | IPv6Address | None:
     try:
         parsed = ip_address(address)
     except ValueError:

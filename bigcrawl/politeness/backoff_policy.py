@@ -55,7 +55,7 @@ def is_failure(outcome: str) -> bool:
     return outcome in FAILURES
 
 
-def backoff(policy: BackoffPolicy, jitter: float, retry_after_ms: int = 0) -> Backoff:
+def backoff_of_failure(policy: BackoffPolicy, jitter: float, retry_after_ms: int = 0) -> Backoff:
     """Return the back-off of a host that has failed.
 
     `jitter`, from 0 to 1, lengthens the back-off by up to a half. If the host sent a `retry_after_ms`, that is the

@@ -70,7 +70,7 @@ class DnsResolver:
         self._enter_loop()
         async with self._free, Patience(self._config.timeout_ms / 1_000):
             for family in self._families:
-                answer = await self._ask(host, family)
+                answer = await self._query(host, family)
                 # Some servers, dnsmasq too, answer "no such name" to an IPv6 question about an IPv4 name.
                 if answer is None and family == socket.AF_INET:
                     break
@@ -84,7 +84,7 @@ class DnsResolver:
         if channel is not None:
             await channel.close()
 
-    async def _ask(self, host: str, family: socket.AddressFamily) -> DnsAnswer | None:
+    async def _query(self, host: str, family: socket.AddressFamily) -> DnsAnswer | None:
         channel = self._open_channel()  # the reference keeps it open until its last question is answered
         try:
             found = await channel.getaddrinfo(host, family, flags=_NO_SORT)

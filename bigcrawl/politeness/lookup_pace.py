@@ -46,16 +46,16 @@ class LookupPace:
             end_ms = now_ms + max(0.0, before_ms - now_ms) * before / share + each_ms
             turn_ms = end_ms - max(MINUTE_MS, each_ms)
             self._used[pld] = (end_ms, share)
-            _trim(self._used, pld, PLDS_KEPT)
+            _drop_oldest(self._used, pld, PLDS_KEPT)
         if turn_ms <= now_ms:
             self._turns_ms.pop(host, None)
             return 0
         self._turns_ms[host] = turn_ms
-        _trim(self._turns_ms, host, TURNS_KEPT)
+        _drop_oldest(self._turns_ms, host, TURNS_KEPT)
         return int(turn_ms - now_ms) + 1
 
 
-def _trim(kept: OrderedDict[str, Any], latest: str, most: int) -> None:
+def _drop_oldest(kept: OrderedDict[str, Any], latest: str, most: int) -> None:
     kept.move_to_end(latest)
     if len(kept) > most:
         kept.popitem(last=False)

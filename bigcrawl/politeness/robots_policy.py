@@ -45,7 +45,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from bigcrawl.exceptions import ConfigError, CorruptionError
-from bigcrawl.politeness.robots_match import DISALLOW, Matcher
+from bigcrawl.politeness.robots_match import DISALLOW, RobotsMatcher
 from bigcrawl.politeness.throttle_policy import retry_backoff_ms
 from bigcrawl.url.canonical import UrlError, canonicalize
 
@@ -112,7 +112,7 @@ class RobotsRules:
     def __init__(self, lines: tuple[str, ...] = (), crawl_delay_ms: int | None = None) -> None:
         """Take the rules as lines, `Allow: <pattern>` or `Disallow: <pattern>`, in ASCII and escaped like URLs."""
         self._lines = lines
-        self._matcher: Matcher | None = None
+        self._matcher: RobotsMatcher | None = None
         self.crawl_delay_ms = crawl_delay_ms
         """The site's delay between two fetches, not capped by a setting; None if it asks for none."""
 
@@ -130,7 +130,7 @@ class RobotsRules:
     @classmethod
     def parse(cls, body: bytes, agent_token: str) -> Self:
         """Parse a decompressed robots.txt of any quality: byte-order marks, UTF-16, line ends, HTML. Never raises."""
-        return cls._of_groups(_groups(_records(body)), agent_token)
+        return cls._of_groups(_parse_groups(_parse_records(body)), agent_token)
 
     @classmethod
     def _of_groups(cls, groups: list[_Group], agent_token: str) -> Self:
@@ -173,7 +173,7 @@ class RobotsRules:
 
     def _deciding_line(self, url: str) -> str:
         if self._matcher is None:
-            self._matcher = Matcher(self._lines)
+            self._matcher = RobotsMatcher(self._lines)
         path = _path_of(url)
         if path.startswith("/robots.txt") and path[11:12] in ("", "?"):
             return ""
@@ -248,7 +248,7 @@ class _Group:
             self.crawl_delay_ms = max(delay_ms, self.crawl_delay_ms or 0)
 
 
-def _groups(records: list[tuple[str, bytes]]) -> list[_Group]:
+def _parse_groups(records: list[tuple[str, bytes]]) -> list[_Group]:
     """Return the groups of a file in order. Records before the first User-agent line apply to no robot."""
     groups: list[_Group] = [_Group()]
     for directive, value in records:
@@ -266,13 +266,13 @@ def _groups(records: list[tuple[str, bytes]]) -> list[_Group]:
             group.has_rules = True
             # A pattern that starts with neither matches no path; an empty one forbids nothing.
             if value[:1] in (b"/", b"*"):
-                group.lines[f"{directive.capitalize()}: {_escaped(value)}"] = None
+                group.lines[f"{directive.capitalize()}: {_escape_pattern(value)}"] = None
     return groups
 
 
-def _records(body: bytes) -> list[tuple[str, bytes]]:
+def _parse_records(body: bytes) -> list[tuple[str, bytes]]:
     records = []
-    for raw in _lines(body):
+    for raw in _split_lines(body):
         line = raw.partition(b"#")[0].strip()
         name, _, value = line.partition(b":")
         directive = _DIRECTIVES.get(name.strip().lower())
@@ -287,7 +287,7 @@ def _records(body: bytes) -> list[tuple[str, bytes]]:
     return records
 
 
-def _lines(body: bytes) -> list[bytes]:
+def _split_lines(body: bytes) -> list[bytes]:
     if len(body) > BODY_BYTES_MAX:
         body = body[:BODY_BYTES_MAX]
         # Half a pattern would forbid, or allow, more than the whole one.
@@ -298,7 +298,7 @@ def _lines(body: bytes) -> list[bytes]:
     return body.replace(b"\r", b"\n").split(b"\n")
 
 
-def _escaped(pattern: bytes) -> str:
+def _escape_pattern(pattern: bytes) -> str:
     return "".join(map(_OCTETS.__getitem__, pattern))
 
 
@@ -312,7 +312,7 @@ def _delay_ms(value: bytes) -> int | None:
     return round(min(seconds * 1_000, CRAWL_DELAY_MS_MAX))
 
 
-def _sitemaps(records: list[tuple[str, bytes]]) -> tuple[str, ...]:
+def _sitemap_urls(records: list[tuple[str, bytes]]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for directive, value in records:
         if directive == "sitemap" and 0 < len(value) <= SITEMAP_BYTES_MAX:
@@ -334,7 +334,7 @@ def kept_ms(cache_control: str, age: str = "", *, least_ms: int = KEPT_MS_MIN) -
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RobotsVerdict:
     rules: RobotsRules
     expires_in_ms: int
     reason: str
@@ -344,7 +344,7 @@ class Verdict:
     """The sitemaps' URLs as written. Relative ones occur, though they should not."""
 
 
-def decide(
+def verdict_on_response(
     status: int | None,
     body: bytes,
     agent_token: str,
@@ -352,18 +352,18 @@ def decide(
     attempts: int = 0,
     jitter: float = 0.0,
     expires_in_ms: int = KEPT_MS,
-) -> Verdict:
+) -> RobotsVerdict:
     """Return the verdict on a response to a request for robots.txt (RFC 9309 §2.3.1).
 
     `status` is None without a response. A 3xx means too many redirects, or a redirect to nowhere. `attempts` counts the
     fetches in a row, including this one, in which the file was unreachable.
     """
     if status is not None and 200 <= status < 300:
-        records = _records(body)
-        rules = RobotsRules._of_groups(_groups(records), agent_token)
-        return Verdict(rules, expires_in_ms, "rules", _sitemaps(records))
+        records = _parse_records(body)
+        rules = RobotsRules._of_groups(_parse_groups(records), agent_token)
+        return RobotsVerdict(rules, expires_in_ms, "rules", _sitemap_urls(records))
     if status is not None and 300 <= status < 400:
-        return Verdict(RobotsRules.allow_all(), expires_in_ms, "redirects")
+        return RobotsVerdict(RobotsRules.allow_all(), expires_in_ms, "redirects")
     if status is not None and 400 <= status < 500 and status != 429:
-        return Verdict(RobotsRules.allow_all(), expires_in_ms, "absent")
-    return Verdict(RobotsRules.forbid_all(), retry_backoff_ms(attempts, jitter), "unreachable")
+        return RobotsVerdict(RobotsRules.allow_all(), expires_in_ms, "absent")
+    return RobotsVerdict(RobotsRules.forbid_all(), retry_backoff_ms(attempts, jitter), "unreachable")

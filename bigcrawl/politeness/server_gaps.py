@@ -23,10 +23,10 @@ class ServerGaps:
         """Return when a fetch from the server may start, `now_ms` or later. The next fetch gets a later time."""
         start_ms = max(now_ms, self._free_ms.pop(server, now_ms))
         self._free_ms[server] = start_ms + self._gap_ms
-        self._forget(now_ms)
+        self._forget_expired(now_ms)
         return start_ms
 
-    def _forget(self, now_ms: int) -> None:
+    def _forget_expired(self, now_ms: int) -> None:
         for _ in range(2):
             server, free_ms = next(iter(self._free_ms.items()))
             if free_ms > now_ms:

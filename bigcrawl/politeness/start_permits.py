@@ -57,11 +57,11 @@ class StartPermits:
     def may_start(self, now_ms: float) -> bool:
         return not self.speed.is_limited or (bool(self._starts) and self._starts[0] <= now_ms)
 
-    def use(self) -> None:
+    def use_permit(self) -> None:
         if self._starts:
             self._starts.popleft()
 
-    def owe(self) -> None:
+    def record_debt(self) -> None:
         """Record a fetch that started without a permit; a permit at hand, or the next one granted, pays for it."""
         if self._starts:
             self._starts.pop()
@@ -81,7 +81,7 @@ class StartPermits:
         self._debt_bytes += body_bytes - self.body_bytes
         self.body_bytes = max(1.0, (1 - _WEIGHT) * self.body_bytes + _WEIGHT * body_bytes)
 
-    def wanted(self, now_ms: float, ready: int) -> int:
+    def wanted_permits(self, now_ms: float, ready: int) -> int:
         """Return how many permits to request for `ready` fetches. Outdated permits are set aside for return."""
         while self._starts and self._starts[0] < now_ms - KEPT_MS:
             self._starts.popleft()

@@ -48,13 +48,13 @@ _pack = _packer.pack
 
 
 @cache
-def names() -> tuple[str, ...]:
-    return tuple(sorted(_folders()))
+def script_names() -> tuple[str, ...]:
+    return tuple(sorted(_folder_of_scripts()))
 
 
 @cache
 def source(name: str) -> str:
-    return _read(_folders()[name], name)
+    return _read_script(_folder_of_scripts()[name], name)
 
 
 @cache
@@ -69,13 +69,13 @@ def source_for_many(name: str) -> str:
 
     ARGV[1] is msgpack of the calls' keys and arguments. The reply has an item, perhaps an error, for each call.
     """
-    before = "".join(_read(_PRELUDE, prelude) for prelude in preludes(name))
+    before = "".join(_read_script(_PRELUDE, prelude) for prelude in preludes(name))
     text = _FOR_MANY.replace("<preludes>", before).replace("<script>", source(name))
     return text if name in GROWING | LOOKING else _MAY_GO_ON_AT_MAXMEMORY + text
 
 
 @cache
-def digest(name: str) -> str:
+def script_digest(name: str) -> str:
     return hashlib.sha1(source_for_many(name).encode(), usedforsecurity=False).hexdigest()
 
 
@@ -85,7 +85,7 @@ def is_timed(name: str) -> bool:
 
 
 @cache
-def _folders() -> dict[str, str]:
+def _folder_of_scripts() -> dict[str, str]:
     folders = (path for path in files("bigcrawl.redisdb").joinpath("lua").iterdir() if path.is_dir())
     return {
         path.name.removesuffix(".lua"): folder.name
@@ -97,7 +97,7 @@ def _folders() -> dict[str, str]:
 
 
 @cache
-def _read(folder: str, name: str) -> str:
+def _read_script(folder: str, name: str) -> str:
     return files("bigcrawl.redisdb").joinpath("lua", folder, f"{name}.lua").read_text("utf-8")
 
 
@@ -127,7 +127,7 @@ def commands(calls: Sequence[Call[Any]], now_ms: int = 0, calls_max: int = CALLS
 def _evalsha(calls: list[Call[Any]], packed: list[bytes]) -> PackedCalls:
     keys = calls[0].keys if len(calls) == 1 else ()
     argument = b"".join((_packer.pack_array_header(len(packed)), *packed))
-    return PackedCalls(calls, ("EVALSHA", digest(calls[0].name), len(keys), *keys, argument))
+    return PackedCalls(calls, ("EVALSHA", script_digest(calls[0].name), len(keys), *keys, argument))
 
 
 def key_of(words: Sequence[Value]) -> str | None:

@@ -28,18 +28,18 @@ def frequency_at(rate: float, price: float) -> float:
     if rate <= 0 or gain >= 1:
         return 0.0
     low, high = 0.0, max(1.0, 2 * sqrt(2 * gain))
-    while _gain(high) < gain:
+    while _freshness_gain(high) < gain:
         high *= 2
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        if _gain(middle) < gain:
+        if _freshness_gain(middle) < gain:
             low = middle
         else:
             high = middle
     return rate / high if high else 0.0
 
 
-def _gain(ratio: float) -> float:
+def _freshness_gain(ratio: float) -> float:
     if ratio < _SMALL:
         return ratio * ratio / 2 - ratio**3 / 3
     return 1 - exp(-ratio) * (1 + ratio)

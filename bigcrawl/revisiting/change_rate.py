@@ -47,11 +47,11 @@ def with_comparison(history: History, interval_s: int, *, changed: bool) -> Hist
     _, made, changes, seconds = groups.get(octave, (octave, 0, 0, 0))
     groups[octave] = Comparisons(octave, made + 1, changes + changed, seconds + interval_s)
     if sum(group.made for group in groups.values()) > COMPARISONS_MAX:
-        groups = {each: halved for each, group in groups.items() if (halved := _halved(group)).made}
+        groups = {each: halved for each, group in groups.items() if (halved := _halve_counts(group)).made}
     return tuple(groups[each] for each in sorted(groups))
 
 
-def _halved(group: Comparisons) -> Comparisons:
+def _halve_counts(group: Comparisons) -> Comparisons:
     octave, made, changes, seconds = group
     half = made // 2
     # Rounded to even, to favour neither changes nor their absence.

@@ -110,7 +110,7 @@ def next_visit(
     The first visit, with `before` None, must find a page. `now_s` may lie before the last visit if a clock was set.
     """
     is_page = answer.status in _OK and bool(answer.digest)
-    etag, modified = _kept(answer.etag), _kept(answer.modified)
+    etag, modified = _storable_validator(answer.etag), _storable_validator(answer.modified)
     if before is None:
         if not is_page:
             return None
@@ -147,7 +147,7 @@ def next_visit(
     )
 
 
-def _kept(value: bytes) -> bytes:
+def _storable_validator(value: bytes) -> bytes:
     """Return a validator as it is sent back; empty if it is too long or not printable ASCII."""
     is_plain = len(value) <= VALIDATOR_BYTES_MAX and value.isascii() and value.decode("ascii", "replace").isprintable()
     return value if is_plain else b""

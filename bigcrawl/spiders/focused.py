@@ -8,7 +8,7 @@ from scrapy.http import TextResponse
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.links import Links, page_text
-from bigcrawl.scoring.scorers import Scoring, make_scorer, url_words
+from bigcrawl.scoring.scorers import CheckedScorer, make_scorer, url_words
 from bigcrawl.scoring.scores import priority_of
 from bigcrawl.spiders.broad import BroadSpider, is_html
 
@@ -48,7 +48,7 @@ class FocusedSpider(BroadSpider):
     ) -> None:
         super().__init__(**kwargs)
         try:
-            self.scored = Scoring(make_scorer(scorer, topic))
+            self.scored = CheckedScorer(make_scorer(scorer, topic))
             self.threshold, self.tunnel = float(threshold), int(tunnel)
         except ConfigError as error:
             self.wrong_arguments = error
@@ -67,10 +67,10 @@ class FocusedSpider(BroadSpider):
         if not hops and response.status == 200:
             yield {"url": response.url, "score": round(score, 3)}
         links = Links.from_page(response, with_anchors=True, cb_kwargs={"lead": round(lead, 3), "hops": hops})
-        for batch in links.by_priority(self._priorities(links, lead, hops)):
+        for batch in links.by_priority(self._link_priorities(links, lead, hops)):
             yield batch
 
-    def _priorities(self, links: Links, lead: float, hops: int) -> list[int]:
+    def _link_priorities(self, links: Links, lead: float, hops: int) -> list[int]:
         words = [f"{anchor} {url_words(url)}" for url, anchor in zip(links.urls, links.anchors, strict=True)]
         pages_part = (1 - OWN_SHARE) * lead / 2**hops if hops <= self.tunnel else 0.0
         scores = [round(_STEPS * (OWN_SHARE * own + pages_part)) / _STEPS for own in self.scored(words)]

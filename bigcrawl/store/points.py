@@ -33,19 +33,19 @@ _VERSION = 1
 _HEADER = struct.Struct("<8sIII")
 
 
-class Piece(NamedTuple):
+class FilePiece(NamedTuple):
     object: str
     at: int
     length: int
     crc: int
 
 
-class Point(NamedTuple):
+class DurablePoint(NamedTuple):
     """One durable point. The owner's `state` is opaque here; `sizes` are those of all objects that have its pieces."""
 
     name: str
     state: bytes
-    files: Mapping[str, tuple[Piece, ...]]
+    files: Mapping[str, tuple[FilePiece, ...]]
     sizes: Mapping[str, int]
 
     @property
@@ -53,7 +53,7 @@ class Point(NamedTuple):
         return {self.name, *self.sizes}
 
 
-def encode_point(point: Point, packed: bytes) -> tuple[Point, bytes]:
+def encode_point(point: DurablePoint, packed: bytes) -> tuple[DurablePoint, bytes]:
     """Return a point as it will be read back, and the bytes of its object, which includes the small pieces `packed`."""
     others = sorted({piece.object for pieces in point.files.values() for piece in pieces} - {point.name})
     index = {name: number for number, name in enumerate((point.name, *others))}
@@ -64,7 +64,7 @@ def encode_point(point: Point, packed: bytes) -> tuple[Point, bytes]:
     return decode_point(point.name, data), data
 
 
-def decode_point(name: str, data: bytes) -> Point:
+def decode_point(name: str, data: bytes) -> DurablePoint:
     if len(data) < _HEADER.size:
         raise CorruptionError(name, 0, f"a header of {_HEADER.size} bytes", f"{len(data)} bytes")
     magic, version, head_bytes, crc = _HEADER.unpack_from(data)
@@ -82,16 +82,16 @@ def decode_point(name: str, data: bytes) -> Point:
     names = [other or name for other, _ in objects]
     own = (end, 0)  # added to offsets in this object, and in others
     files = {
-        file: tuple(Piece(names[i], at + own[i > 0], length, piece_crc) for i, at, length, piece_crc in pieces)
+        file: tuple(FilePiece(names[i], at + own[i > 0], length, piece_crc) for i, at, length, piece_crc in pieces)
         for file, pieces in rows.items()
     }
     last = max((p.at + p.length for ps in files.values() for p in ps if p.object == name), default=end)
     if last > len(data):
         raise CorruptionError(name, len(data), f"{last} bytes", f"{len(data)} bytes")
-    return Point(name, state, files, {n: size or len(data) for n, (_, size) in zip(names, objects, strict=True)})
+    return DurablePoint(name, state, files, {n: size or len(data) for n, (_, size) in zip(names, objects, strict=True)})
 
 
-def check_piece(piece: Piece, data: bytes) -> None:
+def check_piece(piece: FilePiece, data: bytes) -> None:
     _check_crc(piece.object, piece.at, data, piece.crc)
 
 

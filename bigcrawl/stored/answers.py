@@ -14,7 +14,7 @@ from bigcrawl.url.canonical import UrlError, canonicalize, host_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bigcrawl.stored.catalogue import Place
+    from bigcrawl.stored.catalogue import StoredPlace
     from bigcrawl.stored.pages import StoredPage
 
 _BODY_BYTES_MAX: Final = 1 << 30  # Scrapy's DOWNLOAD_MAXSIZE
@@ -55,15 +55,15 @@ class StoredAnswers:
             canonical = canonicalize(url, URL_BYTES_MAX)
         except UrlError:
             return None
-        rank = self._catalogue.rank(canonical)
+        rank = self._catalogue.rank_of(canonical)
         if rank < 0:
             return None
-        page = self._reader.read(self._catalogue.place(rank))
+        page = self._reader.read_page(self._catalogue.place_of_rank(rank))
         if page.method == "GET":
             return page
         for place in self._catalogue.answers(canonical):
             with suppress(UnreadablePageError):
-                page = self._reader.read(place)
+                page = self._reader.read_page(place)
                 if page.method == "GET" and page.status != _NOT_MODIFIED:
                     return page
         return None
@@ -75,12 +75,12 @@ class StoredAnswers:
 
     def servers(self) -> Iterator[tuple[str, str]]:
         """Yield each host with its address, "" if unknown."""
-        for place in self._catalogue.hosts():
+        for place in self._catalogue.one_place_per_host():
             with suppress(UnreadablePageError, UrlError):
-                page = self._reader.read(place)
+                page = self._reader.read_page(place)
                 yield host_of(canonicalize(page.url, URL_BYTES_MAX)), page.ip
 
-    def _address_at(self, place: Place) -> str:
+    def _address_at(self, place: StoredPlace) -> str:
         with suppress(UnreadablePageError):
-            return self._reader.read(place).ip
+            return self._reader.read_page(place).ip
         return ""

@@ -17,7 +17,7 @@ class StoredCopies:
     def __init__(self) -> None:
         self._originals: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
 
-    def note(self, request: Request, page: StoredPage) -> None:
+    def record_original(self, request: Request, page: StoredPage) -> None:
         if page.original_url:
             self._originals[request] = page.original_url
 

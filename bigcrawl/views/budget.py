@@ -8,7 +8,7 @@ import numpy as np
 
 from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.redisdb.replies import pairs_of
-from bigcrawl.scheduler.budgets.in_degrees import Ranks, sum_published
+from bigcrawl.scheduler.budgets.in_degrees import InDegreeRanks, sum_published
 from bigcrawl.scheduler.budgets.policies import make_policy
 from bigcrawl.scheduler.partition.reader import UNTOUCHED
 from bigcrawl.scheduler.rules.budget_rules import merge_rules, parse_rules, read_live_rules
@@ -20,7 +20,7 @@ from bigcrawl.views.newest_files import files_to_read, is_looked_at, read_disk, 
 if TYPE_CHECKING:
     from bigcrawl.scheduler.rules.budget_rules import Rule
     from bigcrawl.scheduler.rules.rule_book import Limits
-    from bigcrawl.views.opened_crawl import OpenedCrawl, Place
+    from bigcrawl.views.opened_crawl import OpenedCrawl, UrlPlace
 
 
 class StoredRules(NamedTuple):
@@ -52,7 +52,7 @@ async def read_budget(crawl: OpenedCrawl, name: str) -> dict[str, Any]:
         disk = read_disk(view, files.directory, 0, key)
     in_degree = disk.in_degree if disk is not None else None
     counts, _ = sum_published(await crawl.client.command("HVALS", crawl.crawl_keys.in_degrees))
-    ranks, policy = Ranks(counts), make_policy(crawl.config.budget, counts)
+    ranks, policy = InDegreeRanks(counts), make_policy(crawl.config.budget, counts)
     degrees = np.array([in_degree or 0], dtype=np.uint32)
     by_policy = None if policy is None else int(policy.budgets(np.array([key], dtype=KEY_TYPE), degrees)[0])
     return {
@@ -61,7 +61,7 @@ async def read_budget(crawl: OpenedCrawl, name: str) -> dict[str, Any]:
         "pld_key": f"{key:016x}",
         **said_of_files(files, has_any=disk is not None and disk is not UNTOUCHED),
         "in_degree": in_degree,
-        "rank_at_worst": int(ranks.worst(degrees)[0]) if in_degree and ranks.total else None,
+        "rank_at_worst": int(ranks.worst_ranks(degrees)[0]) if in_degree and ranks.total else None,
         "ranked_plds": ranks.total,
         "budget_by_policy": by_policy,
         **lowered_budget(disk, crawl.config),
@@ -69,7 +69,7 @@ async def read_budget(crawl: OpenedCrawl, name: str) -> dict[str, Any]:
     }
 
 
-async def limits_of_url(crawl: OpenedCrawl, place: Place) -> dict[str, Any]:
+async def limits_of_url(crawl: OpenedCrawl, place: UrlPlace) -> dict[str, Any]:
     return _limits_data(rule_book(crawl, await read_rules(crawl)).for_url(place.host, place.url))
 
 

@@ -21,5 +21,5 @@ class NothingCountedError(BigcrawlError):
         super().__init__(NOTHING)
 
 
-def reader() -> ModuleType | None:
+def counts_reader() -> ModuleType | None:
     return next(iter(modules_of("counted")), None)

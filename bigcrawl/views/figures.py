@@ -15,7 +15,7 @@ from bigcrawl.scheduler.crawl.history import read_history
 from bigcrawl.scheduler.crawl.membership import MAY_REPEAT
 from bigcrawl.scheduler.crawl.survey import survey
 from bigcrawl.scheduler.records.unread import HEADS
-from bigcrawl.views.counted import NothingCountedError, reader
+from bigcrawl.views.counted import NothingCountedError, counts_reader
 from bigcrawl.views.errors import read_errors
 from bigcrawl.views.newest_files import begun_partitions
 from bigcrawl.views.plds import TopPld, read_files, top_plds
@@ -56,7 +56,7 @@ class PldFigures(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class CrawlFigures:
     """The figures of a crawl at `time_s`, Unix seconds.
 
     Attributes:
@@ -94,7 +94,7 @@ class Figures:
         return self.pages + self.sum_of("error:") + self.sum_of("retried:") + self.counts["robots"] + heads
 
 
-async def gather(crawl: OpenedCrawl) -> Figures:
+async def gather_figures(crawl: OpenedCrawl) -> CrawlFigures:
     """Gather the figures of a crawl.
 
     Cost: about ten Redis commands and 300 KB; for each partition, 30 us of Redis and the reading of one manifest.
@@ -103,7 +103,7 @@ async def gather(crawl: OpenedCrawl) -> Figures:
         NothingCountedError: no feature counts pages.
         TransientStoreError: Redis does not answer.
     """
-    if (counts_of := reader()) is None:
+    if (counts_of := counts_reader()) is None:
         raise NothingCountedError
     status = await status_of(crawl)
     seen = await survey(crawl.client, crawl.config.crawl.name, crawl.partitions)
@@ -116,7 +116,7 @@ async def gather(crawl: OpenedCrawl) -> Figures:
     counts, _ = sum_published(published)
     begun = await begun_partitions(crawl)
     plds = await asyncio.to_thread(_read_plds, crawl, counted, counts, begun)
-    return Figures(
+    return CrawlFigures(
         config=crawl.config,
         time_s=time.time(),
         status=status,

@@ -27,7 +27,7 @@ TOGETHER: Final = 64
 NEVER_MS: Final = 10 * RETIRED_MS
 
 
-class Listed(NamedTuple):
+class ListedHost(NamedTuple):
     """A host that was found in Redis; `due_ms` is 0 if it is busy, and at least `RETIRED_MS` if it is retired."""
 
     due_ms: float
@@ -36,7 +36,7 @@ class Listed(NamedTuple):
     state: str
 
 
-class Wanted(NamedTuple):
+class HostQuery(NamedTuple):
     name: str  # a host or a PLD, or a pattern with * and ?; empty for all
     state: str
     order: str
@@ -44,14 +44,14 @@ class Wanted(NamedTuple):
     limit: int
 
     @property
-    def last(self) -> int:
+    def last_row(self) -> int:
         return self.first + self.limit
 
     @property
     def is_pattern(self) -> bool:
         return any(sign in self.name for sign in "*?[")
 
-    def fits(self, listed: Listed) -> bool:
+    def matches(self, listed: ListedHost) -> bool:
         if self.state not in ("", listed.state):
             return False
         if self.is_pattern:
@@ -59,21 +59,21 @@ class Wanted(NamedTuple):
         return not self.name or f".{listed.host}".endswith(f".{self.name}")
 
 
-async def list_hosts(crawl: OpenedCrawl, wanted: Wanted, walked_max: int = 0) -> dict[str, Any]:
+async def list_hosts(crawl: OpenedCrawl, wanted: HostQuery, walked_max: int = 0) -> dict[str, Any]:
     walked_max = walked_max or WALKED_MAX
-    walked, best = 0, list[tuple[float, Listed]]()
-    async for met in _walk(crawl, wanted):
+    walked, best = 0, list[tuple[float, ListedHost]]()
+    async for met in _read_hosts(crawl, wanted):
         walked += len(met)
-        fitting = [listed for listed in met if wanted.fits(listed)]
-        ranks = await _ranks(crawl, fitting, wanted.order)
-        best = heapq.nsmallest(wanted.last, [*best, *zip(ranks, fitting, strict=True)])
+        fitting = [listed for listed in met if wanted.matches(listed)]
+        ranks = await _sort_keys(crawl, fitting, wanted.order)
+        best = heapq.nsmallest(wanted.last_row, [*best, *zip(ranks, fitting, strict=True)])
         if walked >= walked_max:
             break
     chosen = [listed for _, listed in best[wanted.first :]]
-    return {"hosts": await _rows(crawl, chosen), "is_whole": walked < walked_max}
+    return {"hosts": await _host_rows(crawl, chosen), "is_whole": walked < walked_max}
 
 
-async def _walk(crawl: OpenedCrawl, wanted: Wanted) -> AsyncIterator[list[Listed]]:
+async def _read_hosts(crawl: OpenedCrawl, wanted: HostQuery) -> AsyncIterator[list[ListedHost]]:
     """Yield hosts in batches. A host that changes its state meanwhile may come twice, or not at all."""
     partitions = range(crawl.partitions)
     if wanted.name and not wanted.is_pattern:
@@ -82,17 +82,19 @@ async def _walk(crawl: OpenedCrawl, wanted: Wanted) -> AsyncIterator[list[Listed
         some = partitions[start : start + TOGETHER]
         busy = await crawl.client.commands([("HKEYS", crawl.keys(number).busy) for number in some])
         names = {host.decode(): number for number, found in zip(some, busy, strict=True) for host in found}
-        yield [Listed(0, host, number, "busy") for host, number in names.items()]
+        yield [ListedHost(0, host, number, "busy") for host, number in names.items()]
         if wanted.state != "busy":
             async for met in _walk_heaps(crawl, wanted, some):
                 yield [listed for listed in met if listed.host not in names]
 
 
-async def _walk_heaps(crawl: OpenedCrawl, wanted: Wanted, partitions: Iterable[int]) -> AsyncIterator[list[Listed]]:
+async def _walk_heaps(
+    crawl: OpenedCrawl, wanted: HostQuery, partitions: Iterable[int]
+) -> AsyncIterator[list[ListedHost]]:
     now_ms = crawl.client.now_ms()
     is_plain = wanted.order == "due" and not wanted.name
-    at_once = min(AT_ONCE, wanted.last) if is_plain else AT_ONCE
-    for heap, low_ms, high_ms in _spans(wanted.state, now_ms):
+    at_once = min(AT_ONCE, wanted.last_row) if is_plain else AT_ONCE
+    for heap, low_ms, high_ms in _heap_ranges(wanted.state, now_ms):
         left, start = list(partitions), 0
         while left:
             rows = [
@@ -104,10 +106,10 @@ async def _walk_heaps(crawl: OpenedCrawl, wanted: Wanted, partitions: Iterable[i
             yield await _with_states(crawl, heap, found, now_ms)
             start += at_once
             # The heap is in due order, so the first hosts of each partition suffice.
-            left = [n for n in left if len(found[n]) == at_once and not (is_plain and start >= wanted.last)]
+            left = [n for n in left if len(found[n]) == at_once and not (is_plain and start >= wanted.last_row)]
 
 
-def _spans(state: str, now_ms: int) -> list[tuple[str, int, int]]:
+def _heap_ranges(state: str, now_ms: int) -> list[tuple[str, int, int]]:
     ready, snoozed = ("ready", 0, NEVER_MS), ("snoozed", now_ms + 1, NEVER_MS)
     return {
         "ready": [("ready", 0, now_ms)],
@@ -119,21 +121,21 @@ def _spans(state: str, now_ms: int) -> list[tuple[str, int, int]]:
 
 async def _with_states(
     crawl: OpenedCrawl, heap: str, found: Mapping[int, Sequence[tuple[str, float]]], now_ms: int
-) -> list[Listed]:
+) -> list[ListedHost]:
     """Return hosts of a heap with their states. A snoozed host is in both heaps; only that of `snoozed` gives it."""
     flat = [(due_ms, host, number) for number, hosts_there in found.items() for host, due_ms in hosts_there]
     if heap == "snoozed":
-        return [Listed(*each, "retired" if each[0] >= RETIRED_MS else "snoozed") for each in flat]
+        return [ListedHost(*each, "retired" if each[0] >= RETIRED_MS else "snoozed") for each in flat]
     asked = [("ZSCORE", crawl.keys(number).snoozed, host) for _, host, number in flat]
     untils_ms = [float(reply or 0) for reply in await crawl.client.commands(asked)]
     rows = zip(flat, untils_ms, strict=True)
-    return [Listed(*each, "ready" if each[0] <= now_ms else "waiting") for each, until in rows if until <= now_ms]
+    return [ListedHost(*each, "ready" if each[0] <= now_ms else "waiting") for each, until in rows if until <= now_ms]
 
 
-async def _ranks(crawl: OpenedCrawl, found: Sequence[Listed], order: str) -> list[float]:
+async def _sort_keys(crawl: OpenedCrawl, found: Sequence[ListedHost], order: str) -> list[float]:
     if order == "due":
         return [listed.due_ms for listed in found]
-    asked: dict[str, Callable[[Listed], tuple[str, ...]]] = {
+    asked: dict[str, Callable[[ListedHost], tuple[str, ...]]] = {
         "waiting": lambda listed: ("ZCARD", crawl.keys(listed.partition).back + listed.host),
         "failures": lambda listed: ("HGET", crawl.keys(listed.partition).host + listed.host, "failures"),
         "rate": lambda listed: ("HGET", crawl.keys(listed.partition).host + listed.host, "delay"),
@@ -143,7 +145,7 @@ async def _ranks(crawl: OpenedCrawl, found: Sequence[Listed], order: str) -> lis
     return [sign * float(reply or 0) for reply in replies]
 
 
-async def _rows(crawl: OpenedCrawl, chosen: Sequence[Listed]) -> list[dict[str, Any]]:
+async def _host_rows(crawl: OpenedCrawl, chosen: Sequence[ListedHost]) -> list[dict[str, Any]]:
     now_ms, least_ms = crawl.client.now_ms(), crawl.config.politeness.host_delay_ms
     asked: list[tuple[str, ...]] = []
     for listed in chosen:

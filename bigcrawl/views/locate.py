@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
     from bigcrawl.scheduler.records.member import Member
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
-    from bigcrawl.views.opened_crawl import OpenedCrawl, Place
+    from bigcrawl.views.opened_crawl import OpenedCrawl, UrlPlace
 
 QUEUE_URLS_MAX = 100_000  # URLs of a back queue that are searched; far above BIGCRAWL_HOST_HOT_URLS
 INBOX_ENTRIES_MAX = 20_000  # inbox entries that are searched; without an owner, minutes of input
 _AT_ONCE = 500
 
 
-class Hot(NamedTuple):
+class HotUrl(NamedTuple):
     """A URL in Redis, in a back queue or taken; `ahead` counts the URLs of its host that come before it."""
 
     is_taken: bool
@@ -97,7 +97,7 @@ class InboxTrace:
     again: QueuedUrl | None = None
 
 
-async def read_host(crawl: OpenedCrawl, place: Place) -> HostState:
+async def read_host(crawl: OpenedCrawl, place: UrlPlace) -> HostState:
     keys = crawl.keys(place.partition)
     record = keys.host + place.host
     queued, busy, ready_ms, next_ms, rules, left_ms, health = await crawl.client.commands(
@@ -124,12 +124,12 @@ async def read_host(crawl: OpenedCrawl, place: Place) -> HostState:
     )
 
 
-async def find_hot(crawl: OpenedCrawl, place: Place) -> Hot | None:
+async def find_hot(crawl: OpenedCrawl, place: UrlPlace) -> HotUrl | None:
     keys = crawl.keys(place.partition)
     for _, record in pairs_of(await crawl.client.command("HGETALL", keys.taken)):
         host, _, _, member = record.split(b"\n", 3)
         if host == place.host.encode() and (found := _member_of(member, place.key)) is not None:
-            return Hot(True, 0, found.attempts, found.seq, found.body, found.flags)
+            return HotUrl(True, 0, found.attempts, found.seq, found.body, found.flags)
     back = keys.back + place.host
     cursor, looked = b"0", 0
     while looked < QUEUE_URLS_MAX:
@@ -137,21 +137,23 @@ async def find_hot(crawl: OpenedCrawl, place: Place) -> Hot | None:
         for member in flat[::2]:
             if (found := _member_of(member, place.key)) is not None:
                 rank = await crawl.client.command("ZRANK", back, member)
-                return Hot(False, int(rank or 0), found.attempts, found.seq, found.body, found.flags)
+                return HotUrl(False, int(rank or 0), found.attempts, found.seq, found.body, found.flags)
         looked += len(flat) // 2
         if int(cursor) == 0:
             break
     return None
 
 
-async def read_deaths(crawl: OpenedCrawl, place: Place, hot: Hot | None) -> tuple[Suspicion | None, DeadLetter | None]:
+async def read_deaths(
+    crawl: OpenedCrawl, place: UrlPlace, hot: HotUrl | None
+) -> tuple[Suspicion | None, DeadLetter | None]:
     keys = crawl.keys(place.partition)
     [letter] = await crawl.client.commands([("HGET", keys.dead, place.key)])
     deaths = await crawl.client.command("HGET", keys.deaths, hot.seq) if hot is not None else None
     return Suspicion.read(deaths) if deaths else None, unpack_letter(place.key, letter) if letter else None
 
 
-async def trace_inbox(crawl: OpenedCrawl, place: Place, folded: str) -> InboxTrace:
+async def trace_inbox(crawl: OpenedCrawl, place: UrlPlace, folded: str) -> InboxTrace:
     trace = InboxTrace()
     inbox, last, looked = crawl.keys(place.partition).inbox, folded, 0
     while looked < INBOX_ENTRIES_MAX:

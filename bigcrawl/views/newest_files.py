@@ -19,7 +19,7 @@ from bigcrawl.scheduler.partition.reader import UNTOUCHED, read_partition
 from bigcrawl.scheduler.partition.tables import KINDS
 from bigcrawl.scheduler.queues.unrunnable import PREFIX as UNRUNNABLE
 from bigcrawl.scheduler.records.inbox_entry import id_order
-from bigcrawl.store.objects import Objects
+from bigcrawl.store.objects import ObjectStore
 from bigcrawl.store.series import PointSeries
 from bigcrawl.warc.files import locked_directory
 
@@ -112,7 +112,7 @@ def newest_files(
     directory, files = crawl.directory(partition), DiskFiles()
     if not crawl.config.store.url:
         return directory
-    series = PointSeries(Objects(crawl.config.store.url), f"{crawl.config.crawl.name}/p{partition:04d}")
+    series = PointSeries(ObjectStore(crawl.config.store.url), f"{crawl.config.crawl.name}/p{partition:04d}")
     last = series.last_name()
     for _ in range(_TRIES):
         try:
@@ -129,7 +129,7 @@ def newest_files(
             return fetched
     raise TransientStoreError(
         f"the points of partition {partition} in {crawl.config.store.url} are replaced faster than they can be read: "
-        f"call again, while the crawl pauses if need be (scrapy frontier pause)"
+        f"try again, and if that fails, pause the crawl first (scrapy frontier pause)"
     )
 
 
@@ -145,7 +145,7 @@ def place_for_links(crawl_dir: Path) -> Iterator[Path]:
         place = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=crawl_dir))
     except OSError as error:
         raise TransientStoreError(
-            f"{crawl_dir} cannot be written, where files are kept for a moment: {error.strerror or error}"
+            f"{crawl_dir} cannot be written, the directory for temporary files: {error.strerror or error}"
         ) from error
     try:
         with locked_directory(place):

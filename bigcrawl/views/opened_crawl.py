@@ -33,7 +33,7 @@ _T = TypeVar("_T")
 _FIELDS = ("partitions", "private_suffixes", "canonical_version", "hash_seed", "suffixes")
 
 
-class Place(NamedTuple):
+class UrlPlace(NamedTuple):
     url: str
     key: UrlKey
     host: str
@@ -44,7 +44,7 @@ class Place(NamedTuple):
 
 
 class OpenedCrawl:
-    """A crawl with a connection to its Redis, made by `opened`. Its `config` has the settings of the crawl's nodes."""
+    """A crawl and a connection to its Redis, from `open_crawl`. Its `config` has the settings of the crawl's nodes."""
 
     def __init__(
         self, config: Config, client: RedisClient, partitions: int, suffixes: PublicSuffixes, url_keys: Keys
@@ -62,23 +62,23 @@ class OpenedCrawl:
         name = config.crawl.name
         values = await client.command("HMGET", CrawlKeys(name).crawl, *_FIELDS)
         if None in values:
-            raise ConfigError(f"the Redis knows no crawl {name!r}; {_known(config)}")
+            raise ConfigError(f"the Redis knows no crawl {name!r}; {_known_crawls_text(config)}")
         partitions, private, canonical_version, seed, suffixes = values
         if int(canonical_version) != CANONICAL_VERSION:
-            raise ConfigError(f"crawl {name!r} was begun by another version of bigcrawl; ask it with that one")
+            raise ConfigError(f"crawl {name!r} was begun by another version of bigcrawl; use that version")
         config = await as_its_nodes(config, client)
         return cls(config, client, int(partitions), _suffixes_of(suffixes, private == b"True"), keys_of(seed, name))
 
-    def place_of(self, url: str) -> Place:
+    def place_of(self, url: str) -> UrlPlace:
         refuse_credentials(url)
         canonical = canonicalize(url, self.config.frontier.url_bytes_max)
         host = host_of(canonical)
         pld = self.suffixes.pld(host)
         makes = self.url_keys
         partition, pld_key = self.partition_of_host(host), makes.of_pld(pld)
-        return Place(canonical, makes.of_url(canonical), host, authority_of(canonical), pld, pld_key, partition)
+        return UrlPlace(canonical, makes.of_url(canonical), host, authority_of(canonical), pld, pld_key, partition)
 
-    def place_of_site(self, word: str) -> Place:
+    def place_of_site(self, word: str) -> UrlPlace:
         """Return the place of a host or PLD, given its name or any URL in it; raise UrlError for any other word."""
         return self.place_of(word if "://" in word else f"http://{word}/")
 
@@ -124,7 +124,7 @@ def crawls_here(config: Config) -> list[str]:
     return sorted(path.parent.name for path in config.crawl.state_dir.glob(f"*/{RECORD_FILE}"))
 
 
-def _known(config: Config) -> str:
+def _known_crawls_text(config: Config) -> str:
     where = f"in {config.crawl.state_dir.absolute()}"
     if names := crawls_here(config):
         return f"{where} there are: {', '.join(names)}; choose with -s BIGCRAWL_CRAWL="
@@ -142,7 +142,7 @@ def server_of(config: Config, *, may_begin: bool = False) -> Iterator[str]:
         return
     directory = config.crawl.crawl_dir
     if not (may_begin or (directory / RECORD_FILE).exists()):
-        raise ConfigError(f"there is no crawl {config.crawl.name!r}; {_known(config)}")
+        raise ConfigError(f"there is no crawl {config.crawl.name!r}; {_known_crawls_text(config)}")
     server = EmbeddedServer(directory / "redis")
     url = server.start()
     try:
@@ -152,7 +152,7 @@ def server_of(config: Config, *, may_begin: bool = False) -> Iterator[str]:
 
 
 @contextlib.asynccontextmanager
-async def opened(config: Config, url: str) -> AsyncIterator[OpenedCrawl]:
+async def open_crawl(config: Config, url: str) -> AsyncIterator[OpenedCrawl]:
     client = RedisClient(url)
     try:
         yield await OpenedCrawl.of(config, client)
@@ -164,7 +164,7 @@ def in_crawl(
     config: Config, work: Callable[Concatenate[OpenedCrawl, _P], Awaitable[_T]], *args: _P.args, **options: _P.kwargs
 ) -> _T:
     async def done(url: str) -> _T:
-        async with opened(config, url) as crawl:
+        async with open_crawl(config, url) as crawl:
             return await work(crawl, *args, **options)
 
     with server_of(config) as url:

@@ -50,12 +50,12 @@ def discovery_data(discovery: Discovery) -> dict[str, Any]:
     """Return whether links are queued, and when not, in ISO 8601 with zone; None if never, or if not over yet."""
     return {
         "is_on": discovery.is_on,
-        "off_from": _time(discovery.off_from_ms),
-        "off_until": _time(discovery.off_until_ms),
+        "off_from": _time_or_none(discovery.off_from_ms),
+        "off_until": _time_or_none(discovery.off_until_ms),
     }
 
 
-def _time(time_ms: int) -> str | None:
+def _time_or_none(time_ms: int) -> str | None:
     return time_text(time_ms, "T") if time_ms else None
 
 

@@ -15,13 +15,13 @@ from bigcrawl.scheduler.rules.delay_rules import DelayBook
 from bigcrawl.views.budget import read_budget
 from bigcrawl.views.errors import read_errors
 from bigcrawl.views.explain import addresses_of
-from bigcrawl.views.hosts import Wanted, list_hosts
+from bigcrawl.views.hosts import HostQuery, list_hosts
 from bigcrawl.views.locate import read_host
 from bigcrawl.views.newest_files import read_view
 from bigcrawl.views.orders import entries_of, rules_in_force, seconds_of
 
 if TYPE_CHECKING:
-    from bigcrawl.views.opened_crawl import OpenedCrawl, Place
+    from bigcrawl.views.opened_crawl import OpenedCrawl, UrlPlace
 
 URLS: Final = 10
 HOSTS: Final = 20
@@ -50,12 +50,12 @@ async def read_host_data(crawl: OpenedCrawl, word: str) -> dict[str, Any]:
         **seconds_of(crawl.config, delays),
         "addresses": list(addresses),
         "blacklisted": entry or next(filter(None, map(blacklist.of_address, addresses)), None),
-        "robots": await _robots(crawl, place),
+        "robots": await _robots_rows(crawl, place),
         "next_urls": await _next_urls(crawl, place),
     }
 
 
-async def _robots(crawl: OpenedCrawl, place: Place) -> list[dict[str, Any]]:
+async def _robots_rows(crawl: OpenedCrawl, place: UrlPlace) -> list[dict[str, Any]]:
     fields = await crawl.client.command("HKEYS", crawl.keys(place.partition).host + place.host)
     names = [name.decode() for name in fields if name.startswith(b"robots:")]
     found = []
@@ -75,7 +75,7 @@ async def _robots(crawl: OpenedCrawl, place: Place) -> list[dict[str, Any]]:
     return found
 
 
-async def _next_urls(crawl: OpenedCrawl, place: Place) -> list[str]:
+async def _next_urls(crawl: OpenedCrawl, place: UrlPlace) -> list[str]:
     members = await crawl.client.command("ZRANGE", crawl.keys(place.partition).back + place.host, 0, URLS - 1)
     urls = []
     for member in members:
@@ -88,7 +88,7 @@ async def read_pld_data(crawl: OpenedCrawl, word: str) -> dict[str, Any]:
     place = crawl.place_of_site(word)
     view = await read_view(crawl, place.partition)
     budget = await read_budget(crawl, place.pld)
-    listed = await list_hosts(crawl, Wanted(place.pld, "", "waiting", 0, HOSTS))
+    listed = await list_hosts(crawl, HostQuery(place.pld, "", "waiting", 0, HOSTS))
     errors = [row for row in await read_errors(crawl) if row["pld"] == place.pld]
     return {
         "pld": place.pld,

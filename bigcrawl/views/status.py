@@ -15,7 +15,7 @@ from bigcrawl.scheduler.node.control import DISCOVERY, DRAINED, PAUSED, Discover
 from bigcrawl.scheduler.queues.epoch_directory import REJECTED
 from bigcrawl.views.feature import all_views
 from bigcrawl.views.orders import discovery_data, speed_of
-from bigcrawl.views.standstill import Facts, done_in_s, standstill
+from bigcrawl.views.standstill import CrawlFacts, done_in_s, standstill_reasons
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,8 +40,8 @@ async def status_of(crawl: OpenedCrawl) -> dict[str, Any]:
     starts = [value.decode() for name, value in view.record.items() if name.startswith("start:")]
     awaited = _awaited_host(seen, client.now_ms())
     discovery = discovery_data(Discovery.from_field(view.control.get(DISCOVERY)))
-    tail = await _tail(crawl, list(nodes.values()))
-    facts = Facts(
+    tail = await _slowest_host(crawl, list(nodes.values()))
+    facts = CrawlFacts(
         seen,
         nodes,
         finished="finished" in view.record,
@@ -53,8 +53,8 @@ async def status_of(crawl: OpenedCrawl) -> dict[str, Any]:
         pages_max=config.crawl.pages_max,
         awaited=awaited,
     )
-    why, done = standstill(facts), done_in_s(facts)
-    status = _status(config, seen, nodes, finished=facts.finished)
+    why, done = standstill_reasons(facts), done_in_s(facts)
+    status = _status_data(config, seen, nodes, finished=facts.finished)
     return {
         **status,
         "awaited_host": awaited,
@@ -73,7 +73,7 @@ def _awaited_host(seen: Survey, now_ms: int) -> dict[str, Any] | None:
     return {"host": due.host, "due_in_s": due_in_s, "failures": due.failures, "why": due.why or None}
 
 
-async def _tail(crawl: OpenedCrawl, reports: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+async def _slowest_host(crawl: OpenedCrawl, reports: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     hosts = [report["longest"] for report in reports if report.get("longest")]
     if not hosts:
         return None
@@ -84,7 +84,7 @@ async def _tail(crawl: OpenedCrawl, reports: Sequence[dict[str, Any]]) -> dict[s
     return {"host": host, "urls": urls, "rest_s": rest_s, "least_s": round(urls * rest_s, 1)}
 
 
-def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, finished: bool) -> dict[str, Any]:
+def _status_data(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, finished: bool) -> dict[str, Any]:
     return {
         "crawl": config.crawl.name,
         "finished": finished,

@@ -12,7 +12,7 @@ _GROUP_BITS = 5
 _CODE_BYTES = _DIGEST_BITS // _GROUP_BITS
 
 
-def _steps() -> list[tuple[int, int, int]]:
+def _carry_steps() -> list[tuple[int, int, int]]:
     steps = []
     width, room = _DIGEST_BITS, _CODE_BYTES * 8
     while width > _GROUP_BITS:
@@ -28,7 +28,7 @@ def _steps() -> list[tuple[int, int, int]]:
     (_LOW_20, _HIGH_20, _UP_20),
     (_LOW_10, _HIGH_10, _UP_10),
     (_LOW_5, _HIGH_5, _UP_5),
-) = _steps()
+) = _carry_steps()
 
 
 def encode_sha1(digest: bytes) -> bytes:

@@ -1,8 +1,8 @@
 """Group commit: syncs written pages in a thread, many per sync.
 
-A sync covers everything written when it began. While the disk hangs, `safe` does not advance. After a failed sync it
-does not advance until `begin_again`, and unsafe pages must be written again: Linux drops the pages of a failed sync, so
-that the next one may succeed without them.
+A sync covers everything written when it began. While the disk hangs, `safe_count` does not advance. After a failed sync
+it does not advance until `begin_again`, and unsafe pages must be written again: Linux drops the pages of a failed sync,
+so that the next one may succeed without them.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class GroupCommit:
         self._in_a_hurry = threading.Event()
         self.error: OSError | None = None
         self._waiting_since_ms = -1  # -1: not busy
-        self._thread = threading.Thread(target=self._run, name="warc-disk", daemon=True)
+        self._thread = threading.Thread(target=self._run_thread, name="warc-disk", daemon=True)
 
     @property
-    def safe(self) -> int:
+    def safe_count(self) -> int:
         return self.written if self.interval_s is None else self._synced
 
     @property
@@ -62,14 +62,14 @@ class GroupCommit:
         self.written += 1
         if self.interval_s is not None:
             self._due = self.written, self._syncing()
-            self._rouse()
+            self._start_or_wake()
 
     def hurry(self) -> None:
         self._in_a_hurry.set()
 
     def submit(self, work: Callable[[], bool]) -> None:
         self._work.append(work)
-        self._rouse()
+        self._start_or_wake()
 
     def begin_again(self) -> None:
         """Continue after an error; unsafe pages count as not written."""
@@ -87,17 +87,17 @@ class GroupCommit:
         if not self._is_ending:
             self._is_ending = True
             self._in_a_hurry.set()
-            self._rouse()
+            self._start_or_wake()
         self._thread.join(within_s)
         return not self._thread.is_alive() and self.error is None
 
-    def _rouse(self) -> None:
+    def _start_or_wake(self) -> None:
         if not self._wake.is_set():
             if not self._thread.is_alive():
                 self._thread.start()
             self._wake.set()
 
-    def _run(self) -> None:
+    def _run_thread(self) -> None:
         while not self._is_ending:
             self._wake.wait()
             self._wake.clear()

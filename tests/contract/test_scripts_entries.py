@@ -11,7 +11,7 @@ from bigcrawl.redisdb.keys import ListKeys
 from tests.support.redis_servers.script_world import LEASE_MS, T0
 
 if TYPE_CHECKING:
-    from bigcrawl.redisdb.scripts import EntryBatch, Taken
+    from bigcrawl.redisdb.scripts import EntryBatch, TakenEntries
     from tests.support.redis_servers.script_world import ScriptRunner
 
 
@@ -24,9 +24,9 @@ class ListWorld:
         self.keys = ListKeys(f"{name}:start_urls")
         self.now_ms = T0
 
-    def take(self, batch: str, ended: str = "", *, entries_max: int = 2, bytes_max: int = 1_000) -> Taken:
+    def take(self, batch: str, ended: str = "", *, entries_max: int = 2, bytes_max: int = 1_000) -> TakenEntries:
         call = scripts.take_entries(self.keys, batch, LEASE_MS, ended, entries_max, bytes_max, 100, self.now_ms)
-        taken: Taken = self.runner.run(call)
+        taken: TakenEntries = self.runner.run(call)
         return taken
 
     def batch(self, name: str, ended: str = "", **more: int) -> EntryBatch:

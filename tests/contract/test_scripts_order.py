@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tests.support.redis_servers.script_world import DELAY_MS, ScriptWorld
 
 if TYPE_CHECKING:
-    from bigcrawl.redisdb.scripts import Exchanged
+    from bigcrawl.redisdb.scripts import ExchangeReply
     from tests.support.redis_servers.script_world import ScriptRunner
 
 
@@ -48,5 +48,5 @@ def test_connections_of_hosts_come_in_the_order_of_the_hosts(runner: ScriptRunne
     assert _hosts(world.take()) == ["z.example", "a.example"]
 
 
-def _hosts(taken: Exchanged) -> list[str]:
+def _hosts(taken: ExchangeReply) -> list[str]:
     return [url.host for url in taken.urls]

@@ -89,6 +89,6 @@ def node_side(
 
 def tallies_of(node: Node) -> Tallies:
     """What a node has counted."""
-    found = node.observers.of(NodeTallies)
+    found = node.observers.observer_of(NodeTallies)
     assert found is not None
     return found.tallies

@@ -49,7 +49,7 @@ async def fill(w: World, node: Node) -> None:
         name = name_of(number)
         edges.setdefault(node.crawl.partition_of_host(name), []).append((number + 1, node.crawl.keys.of_pld(name)))
         tallies.record_page(f"www.{name}", name, f"2001:db8::{number >> 16:x}:{number & 0xFFFF:x}", 10_000)
-        tallies.host_gaps.note(name, 2_000 + number % 5_000, 2_000)
+        tallies.host_gaps.count_gap(name, 2_000 + number % 5_000, 2_000)
         tallies.record_answer(200, b"type%d/%d" % (number % 50, number % 5_000), b"gzip", number)
     for partition, pairs in edges.items():
         key = node.ownership.owned[partition].keys.inbox

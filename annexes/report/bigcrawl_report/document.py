@@ -11,13 +11,13 @@ from bigcrawl_report.irlbot import irlbot
 from bigcrawl_report.overview import overview
 from bigcrawl_report.politeness import politeness
 from bigcrawl_report.polybot import polybot
-from bigcrawl_report.rates import Rates
+from bigcrawl_report.rates import HistoryRates
 from bigcrawl_report.ubicrawler import ubicrawler
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bigcrawl.views.figures import Figures
+    from bigcrawl.views.figures import CrawlFigures
     from bigcrawl_report.tables import Plot, Section
 
 FORMAT: Final = 1
@@ -34,7 +34,7 @@ class Document:
     sections: Sequence[Section]
 
     @property
-    def made(self) -> str:
+    def time_made(self) -> str:
         return datetime.fromtimestamp(self.time_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
     @property
@@ -53,8 +53,8 @@ class Document:
         }
 
 
-def document_of(figures: Figures) -> Document:
-    rates = Rates(figures.history)
+def document_of(figures: CrawlFigures) -> Document:
+    rates = HistoryRates(figures.history)
     sections = [
         overview(figures, rates),
         polybot(figures),

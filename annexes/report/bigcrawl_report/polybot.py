@@ -8,32 +8,32 @@ from typing import TYPE_CHECKING, Any
 from bigcrawl_report.tables import Column, Section, Table, share_of
 
 if TYPE_CHECKING:
-    from bigcrawl.views.figures import Figures
+    from bigcrawl.views.figures import CrawlFigures
 
 SHARE = Column("share", "share", has_bar=True)
 
 
-def polybot(of: Figures) -> Section:
+def polybot(of: CrawlFigures) -> Section:
     return Section(
         "requests",
         "Requests and answers",
         "Counters are exact. Sizes, types and robots.txt answers are counted by nodes in memory and kept every ten "
         "seconds, so that a killed node loses the last ten.",
         [
-            _basic(of),
-            _statuses(of),
-            _errors(of),
-            _dropped(of),
-            _unread(of),
-            _robots(of),
-            _sizes(of),
-            _types(of),
-            _failing(of),
+            _basic_table(of),
+            _statuses_table(of),
+            _errors_table(of),
+            _dropped_table(of),
+            _unread_table(of),
+            _robots_table(of),
+            _sizes_table(of),
+            _types_table(of),
+            _failures_table(of),
         ],
     )
 
 
-def _basic(of: Figures) -> Table:
+def _basic_table(of: CrawlFigures) -> Table:
     errors, retried, robots = of.sum_of("error:"), of.sum_of("retried:"), of.counts["robots"]
     rows = [
         ("HTTP requests", of.requests, 1.0 if of.requests else None),
@@ -48,7 +48,7 @@ def _basic(of: Figures) -> Table:
     return Table("requests", "Basic crawl statistics", columns, rows, note, "PolyBot, Table 4.1")
 
 
-def _statuses(of: Figures) -> Table:
+def _statuses_table(of: CrawlFigures) -> Table:
     found = [(name.partition(":")[2], count) for name, count in of.counts.items() if name.startswith("status:")]
     rows = [
         (code, responses.get(int(code), "") if code.isdigit() else "", count, share_of(count, of.pages))
@@ -58,32 +58,32 @@ def _statuses(of: Figures) -> Table:
     return Table("statuses", "Answers by status", columns, rows[:100], source="PolyBot, Table 4.2")
 
 
-def _errors(of: Figures) -> Table:
-    rows = _named(of, "error:")
+def _errors_table(of: CrawlFigures) -> Table:
+    rows = _counts_with_shares(of, "error:")
     note = "URLs that ended without an answer, after their retries."
     return Table("errors", "Network errors", (Column("error", "text"), Column("URLs"), SHARE), rows, note)
 
 
-def _dropped(of: Figures) -> Table:
-    rows = _named(of, "dropped:")
+def _dropped_table(of: CrawlFigures) -> Table:
+    rows = _counts_with_shares(of, "dropped:")
     note = "URLs that ended without being fetched; forbidden means by robots.txt."
     return Table("dropped", "Not fetched", (Column("reason", "text"), Column("URLs"), SHARE), rows, note)
 
 
-def _unread(of: Figures) -> Table:
+def _unread_table(of: CrawlFigures) -> Table:
     rows = [(row.name, row.times, share_of(row.times, of.pages)) for row in of.counted.unread.rows()]
     note = "Answered URLs by limit or filter, with their share of all pages. Those that failed at one are errors."
     return Table("unread", "Not read, or only in part", (Column("reason", "text"), Column("pages"), SHARE), rows, note)
 
 
-def _named(of: Figures, prefix: str) -> list[tuple[str, int, float | None]]:
+def _counts_with_shares(of: CrawlFigures, prefix: str) -> list[tuple[str, int, float | None]]:
     found = {name.removeprefix(prefix): count for name, count in of.counts.items() if name.startswith(prefix)}
     whole = sum(found.values())
     ordered = sorted(found.items(), key=lambda row: (-row[1], row[0]))
     return [(name, count, share_of(count, whole)) for name, count in ordered[:100]]
 
 
-def _robots(of: Figures) -> Table:
+def _robots_table(of: CrawlFigures) -> Table:
     rows = of.counted.robots.rows()
     whole = sum(row.times for row in rows)
     size = sum(row.amount for row in rows)
@@ -102,7 +102,7 @@ def _robots(of: Figures) -> Table:
     return Table("robots", "Answers to requests for robots.txt", columns, cells, note)
 
 
-def _sizes(of: Figures) -> Table:
+def _sizes_table(of: CrawlFigures) -> Table:
     sizes = of.counted.sizes
     whole = sum(sizes)
     last = max((bits for bits, count in enumerate(sizes) if count), default=-1)
@@ -123,7 +123,7 @@ def _sizes(of: Figures) -> Table:
     return Table("sizes", "Sizes", columns, rows, note)
 
 
-def _types(of: Figures) -> Table:
+def _types_table(of: CrawlFigures) -> Table:
     whole = of.counted.ok_answers
     columns = (
         Column("media type", "text"),
@@ -145,7 +145,7 @@ def with_others(frequent: Any, whole: int, most: int) -> list[tuple[str, int, fl
     return [(name, count, share_of(count, whole), size, size // max(1, count)) for name, count, size in cells]
 
 
-def _failing(of: Figures) -> Table:
+def _failures_table(of: CrawlFigures) -> Table:
     columns = (
         Column("reason", "text"),
         Column("PLD", "text"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bigcrawl.views.history import growth, steps_of
+from bigcrawl.views.history import growth_of_column, steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ def step_s_of(span_s: float) -> float:
     return max(SHORTEST_S, min(TEN_MINUTES_S, span_s / STEPS_MIN), span_s / STEPS_MAX)
 
 
-class Rates:
+class HistoryRates:
     """A crawl's history in steps of about `step_s`; old samples may be farther apart."""
 
     def __init__(self, columns: Mapping[str, Sequence[float | None]]) -> None:
@@ -32,7 +32,7 @@ class Rates:
         self.steps = steps_of(columns, self.step_s)
 
     def __repr__(self) -> str:
-        return f"<Rates steps={len(self.steps)} of {self.step_s:g} s>"
+        return f"<HistoryRates steps={len(self.steps)} of {self.step_s:g} s>"
 
     @property
     def ends_s(self) -> list[float]:
@@ -43,17 +43,17 @@ class Rates:
         """Seconds in all steps in which nodes ran."""
         return sum(step.to_s - step.from_s for step in self.steps if not step.is_stopped)
 
-    def grown(self, name: str) -> list[float | None]:
+    def growth_per_step(self, name: str) -> list[float | None]:
         """Return the growth of a column in each step; None if no node ran, or the counter was lost."""
-        return [None if step.is_stopped else growth(self._columns[name], step) for step in self.steps]
+        return [None if step.is_stopped else growth_of_column(self._columns[name], step) for step in self.steps]
 
     def a_second(self, name: str, scale: float = 1.0) -> list[float | None]:
         """Return the growth of a column per second in each step, divided by `scale`."""
         return [
             None if grown is None else round(grown / (step.to_s - step.from_s) / scale, 4)
-            for grown, step in zip(self.grown(name), self.steps, strict=True)
+            for grown, step in zip(self.growth_per_step(name), self.steps, strict=True)
         ]
 
-    def levels(self, name: str) -> list[float | None]:
+    def level_per_step(self, name: str) -> list[float | None]:
         """Return a column at the end of each step; None where no node ran."""
         return [None if step.is_stopped else self._columns[name][step.last] for step in self.steps]

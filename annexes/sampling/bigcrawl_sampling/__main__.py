@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.logs.plain import plain, show
-from bigcrawl_sampling.estimating import Walks, sampled
+from bigcrawl.logs.plain import plain, print_text
+from bigcrawl_sampling.estimating import WalkArrays, sample_pages
 from bigcrawl_sampling.steps import read_steps
 
 if TYPE_CHECKING:
@@ -24,13 +24,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         with options.walks.open(encoding="utf-8", errors="replace") as lines:
-            walks = Walks(read_steps(lines, str(options.walks)))
+            walks = WalkArrays(read_steps(lines, str(options.walks)))
     except (OSError, ConfigError) as error:
         problem = f"{options.walks} cannot be read: {error}" if isinstance(error, OSError) else str(error)
         print(plain(problem), file=sys.stderr)
         return 1
     if options.sample:
-        show("\n".join(plain(step.url) for step in sampled(walks, options.sample, random.Random(options.seed))))
+        print_text(
+            "\n".join(plain(step.url) for step in sample_pages(walks, options.sample, random.Random(options.seed)))
+        )
         return 0
     found = walks.estimate()
     print(f"{found.walks:,} walks of {found.fetches:,} fetches saw {found.seen:,} URLs")

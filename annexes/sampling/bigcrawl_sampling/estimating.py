@@ -61,13 +61,13 @@ class Estimate:
     fetches: int
 
 
-class Walks:
+class WalkArrays:
     """The steps as arrays; raises ConfigError for fewer than `WALKS_MIN` walks, or only seeds."""
 
     def __init__(self, steps: Sequence[WalkStep]) -> None:
         names = sorted({step.walk for step in steps})
         if len(names) < WALKS_MIN:
-            raise ConfigError(f"there are {len(names)} walks: an estimate takes {WALKS_MIN} at least")
+            raise ConfigError(f"there are {len(names)} walks: an estimate needs at least {WALKS_MIN}")
         self.steps = steps
         self.count = len(names)
         number_of = {name: number for number, name in enumerate(names)}
@@ -92,11 +92,11 @@ class Walks:
 
     def estimate(self) -> Estimate:
         walks = [int((np.arange(self.count) % GROUPS != group).sum()) for group in range(GROUPS)]
-        whole = np.array(self._sizes(None, self.count))
-        parts = np.array([self._sizes(group, walks[group]) for group in range(GROUPS)])
+        whole = np.array(self._size_estimates(None, self.count))
+        parts = np.array([self._size_estimates(group, walks[group]) for group in range(GROUPS)])
         return Estimate(
-            _interval(whole[:2], parts[:, :2]),
-            _interval(whole[2:], parts[:, 2:]),
+            _jackknife_interval(whole[:2], parts[:, :2]),
+            _jackknife_interval(whole[2:], parts[:, 2:]),
             seen=self.seen,
             walks=self.count,
             fetches=len(self.steps),
@@ -104,9 +104,9 @@ class Walks:
 
     def weights(self) -> Floats:
         """Return the weight of each step, 0 to 1; seeds have 0."""
-        return self._weights(None)
+        return self._weights_without(None)
 
-    def _weights(self, without: int | None) -> Floats:
+    def _weights_without(self, without: int | None) -> Floats:
         kept = slice(None) if without is None else self._link_group != without
         mass = np.bincount(self._linked[kept], self._mass[kept], self.seen)[self._asked]
         drawn = self._is_draw & (mass > 0) & (True if without is None else self._group != without)
@@ -114,18 +114,18 @@ class Walks:
         weights /= weights.max(initial=1e-300)
         return weights
 
-    def _sizes(self, without: int | None, walks: int) -> tuple[float, float, float, float]:
+    def _size_estimates(self, without: int | None, walks: int) -> tuple[float, float, float, float]:
         """Return the low and high estimates of URLs, and of pages."""
         saw = self._saw if without is None else self._saw[self._saw_group != without]
         times = np.bincount(np.bincount(saw, minlength=self.seen), minlength=3)
         seen, once, twice = float(times[1:].sum()), float(times[1]), float(times[2])
         low, high = seen + (walks - 1) / walks * once * (once - 1) / (2 * (twice + 1)), seen + 2 * once - twice
-        weights = self._weights(without)
+        weights = self._weights_without(without)
         share = weights[self._is_page].sum() / max(weights.sum(), 1e-300)
         return low, high, low * float(share), high * float(share)
 
 
-def sampled(walks: Walks, count: int, dice: random.Random) -> list[WalkStep]:
+def sample_pages(walks: WalkArrays, count: int, dice: random.Random) -> list[WalkStep]:
     """Return `count` distinct pages, drawn by the total weight of their steps (Efraimidis and Spirakis 2006).
 
     Draw at most a tenth: a larger share reflects the fetching more than the web.
@@ -140,7 +140,7 @@ def sampled(walks: Walks, count: int, dice: random.Random) -> list[WalkStep]:
     return [step_of[key] for key in sorted(waits, key=waits.__getitem__)[:count]]
 
 
-def _interval(whole: Floats, parts: Floats) -> Interval:
+def _jackknife_interval(whole: Floats, parts: Floats) -> Interval:
     if (whole <= 0).any() or (parts <= 0).any():
         return Interval(float(whole.mean()), 0.0, float("inf"))
     errors = _T_95 * (GROUPS * np.log(whole) - (GROUPS - 1) * np.log(parts)).std(axis=0, ddof=1) / GROUPS**0.5

@@ -76,7 +76,7 @@ def where_text(state: str) -> str:
 
 def explanation_text(data: dict[str, Any]) -> str:
     rows = {
-        "key": f"{data['key']}, in partition {data['partition']} of {data['partitions']}, {_owner(data)}",
+        "key": f"{data['key']}, in partition {data['partition']} of {data['partitions']}, {_owner_text(data)}",
         "host": f"{data['host']}, of {data['pld']}{_in_degree(data)}",
         "seen": {True: "yes", False: "no", None: f"unknown: the partition's files are not here; {REMEDY}"}[
             data["seen"]
@@ -119,7 +119,7 @@ def _page_rows(page: dict[str, Any] | None) -> dict[str, str]:
     return rows | {name: url for name, url in named.items() if url}
 
 
-def _owner(data: dict[str, Any]) -> str:
+def _owner_text(data: dict[str, Any]) -> str:
     return f"owned by {data['owner']}" if data["owner"] else "owned by no node"
 
 

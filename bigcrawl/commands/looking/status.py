@@ -33,12 +33,12 @@ _SIZES: Final = {
 
 def status(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Show the state of the crawl; the exit status is 1 if inbox entries could not be read."""
-    found = in_crawl(config, _status)
+    found = in_crawl(config, _read_status)
     found["sizes"] |= page_bytes(config.crawl.warc_dir)
     return Result(found, status_text(found), 1 if found["rejected"]["entries"] else 0)
 
 
-async def _status(crawl: OpenedCrawl) -> dict[str, Any]:
+async def _read_status(crawl: OpenedCrawl) -> dict[str, Any]:
     found = await status_of(crawl)
     found["sizes"]["redis"] = await redis_bytes(crawl)
     return found

@@ -27,7 +27,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from",
         dest="source",
-        type=_source,
+        type=_check_source,
         choices=annex and [EXPORT, *annex.SOURCES],
         default=EXPORT,
         help="what it is; an export by default",
@@ -36,7 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         annex.add_options(parser)
 
 
-def _source(word: str) -> str:
+def _check_source(word: str) -> str:
     """Return the word; raise ConfigError if only the missing annex could know it."""
     if word != EXPORT:
         load_module(_SOURCES)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from bigcrawl.commands.inbox_sender import InboxSender
-from bigcrawl.commands.moving.import_crawl import begun
+from bigcrawl.commands.moving.import_crawl import crawl_for_import
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError, RequestNotStorableError
 from bigcrawl.links import Links
@@ -85,7 +85,7 @@ class RequestSender:
         except (UrlError, RequestNotStorableError, ValueError, OverflowError) as error:
             self.leave_out(where, str(error))
             return False
-        await self._inboxes.add(self._partition_of(canonical), url)
+        await self._inboxes.add_url(self._partition_of(canonical), url)
         self.sent += 1
         return True
 
@@ -97,7 +97,7 @@ class RequestSender:
         except (UrlError, RequestNotStorableError, ValueError) as error:
             self.leave_out(where, str(error))
             return False
-        await self._inboxes.add(place.partition, queued(place.key, place.url))
+        await self._inboxes.add_url(place.partition, queued(place.key, place.url))
         self.sent += 1
         return True
 
@@ -123,7 +123,7 @@ class RequestSender:
         earlier = scheme if found is None else found.decode()
         if is_certain and earlier != scheme:
             raise ConfigError(
-                f"crawl {crawl!r} has fingerprints made in another way ({earlier}, not {scheme}) from an earlier "
+                f"crawl {crawl!r} has fingerprints of another kind ({earlier}, not {scheme}) from an earlier "
                 f"import: import into another crawl"
             )
         await Fingerprints(client, crawl).change(known, waiting)
@@ -171,7 +171,7 @@ def import_source(config: Config, source: ImportSource, request_classes: Collect
 async def _import(
     config: Config, server: str, source: ImportSource, request_classes: Collection[str]
 ) -> tuple[RequestSender, list[str]]:
-    async with begun(config, server, pauses=source.pauses) as crawl:
+    async with crawl_for_import(config, server, pauses=source.pauses) as crawl:
         if source.pauses and await crawl.nodes():
             raise ConfigError(f"crawl {config.crawl.name!r} is running: stop it, import, and start it again")
         sender = RequestSender(crawl, request_classes)
@@ -203,7 +203,9 @@ class SourceRedis:
         with _about_source():
             part: scripts.QueuePart = await self._client.read(scripts.read_queue(ListKeys(queue), rank, end, *bounds))
         if part.kind not in ("list", "zset", "none"):
-            raise ConfigError(f"{queue} is a {part.kind}: a queue of scrapy-redis is a list or zset")
+            raise ConfigError(
+                f"{queue} is a {part.kind}: it must be a list or a zset, as the queues of scrapy-redis are"
+            )
         return part
 
 

@@ -42,23 +42,23 @@ def budget(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
     wanted = {limit: value for option, limit in OPTIONS.items() if (value := getattr(opts, option, None)) is not None}
     unset = bool(getattr(opts, "unset", False))
     if wanted and unset:
-        raise ConfigError("--unset takes the whole rule away; leave it out, or the limits")
+        raise ConfigError("--unset removes the whole rule; give either --unset or limits")
     changes = parse_rule(wanted, "scrapy frontier budget")
-    data = in_crawl(config, _budget, name, None if unset else changes)
+    data = in_crawl(config, _change_budget, name, None if unset else changes)
     return Result(data, budget_text(data))
 
 
-async def _budget(crawl: OpenedCrawl, name: str, changes: dict[str, int] | None) -> dict[str, Any]:
+async def _change_budget(crawl: OpenedCrawl, name: str, changes: dict[str, int] | None) -> dict[str, Any]:
     rules = await read_rules(crawl)
     if changes is None:
-        await _set(crawl, name, {} if name in rules.settings else None)
+        await _write_rule(crawl, name, {} if name in rules.settings else None)
     elif changes:
         before = rules.live.get(name, rules.settings.get(name, {}))
-        await _set(crawl, name, parse_rule({**before, **changes}, name))
+        await _write_rule(crawl, name, parse_rule({**before, **changes}, name))
     return await read_budget(crawl, name)
 
 
-async def _set(crawl: OpenedCrawl, name: str, rule: Rule | None) -> None:
+async def _write_rule(crawl: OpenedCrawl, name: str, rule: Rule | None) -> None:
     """Change a rule, and then notify the nodes. A finished crawl may have URLs to fetch again."""
     keys = crawl.crawl_keys
     row: tuple[str | bytes, ...] = ("HDEL", keys.rules, name)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def pause(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Pause the crawl, or the named nodes, hosts and PLDs, on every node within a second."""
-    return _change(config, words, on=True)
+    return _change_pauses(config, words, on=True)
 
 
 def resume(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
@@ -32,24 +32,26 @@ def resume(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
 
     The exit status is 1 if a name was not paused.
     """
-    return _change(config, words, on=False)
+    return _change_pauses(config, words, on=False)
 
 
-def _change(config: Config, words: Sequence[str], *, on: bool) -> Result:
+def _change_pauses(config: Config, words: Sequence[str], *, on: bool) -> Result:
     changed, unchanged = in_crawl(config, _carry_out, words, on=on)
     did, had = ("paused", "was paused before") if on else ("goes on", "was not paused")
-    lines = [f"{did}: {each}{_hint(each)}" for each in changed] + [f"{had}: {each}{_hint(each)}" for each in unchanged]
+    lines = [f"{did}: {each}{_misspelling_hint(each)}" for each in changed] + [
+        f"{had}: {each}{_misspelling_hint(each)}" for each in unchanged
+    ]
     data: dict[str, Any] = {"changed": changed, "unchanged": unchanged}
     return Result(data, "\n".join(lines), 1 if unchanged and not on else 0)
 
 
-def _hint(name: str) -> str:
+def _misspelling_hint(name: str) -> str:
     """Return a hint that a name without a dot, perhaps a misspelled node, was taken for a host."""
     return "" if set(name) & set(" .:") else ", as a host; no node of this name runs"
 
 
 async def _carry_out(crawl: OpenedCrawl, words: Sequence[str], *, on: bool) -> tuple[list[str], list[str]]:
-    nodes = await _nodes(crawl)
+    nodes = await _known_nodes(crawl)
     meant = {word: ids_of(word, nodes) for word in words}
     verb = "pause" if on else "resume"
     sites = parse_entries([word for word in words if not meant[word]], f"scrapy frontier {verb}")
@@ -69,7 +71,7 @@ async def _carry_out(crawl: OpenedCrawl, words: Sequence[str], *, on: bool) -> t
     return changed, unchanged
 
 
-async def _nodes(crawl: OpenedCrawl) -> set[str]:
+async def _known_nodes(crawl: OpenedCrawl) -> set[str]:
     control = crawl.crawl_keys.control
     fields = [name.decode() for name in await crawl.client.command("HKEYS", control)]
     return await crawl.nodes() | {

@@ -34,13 +34,13 @@ def speed(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Res
     text = " ".join(words)
     unset = bool(getattr(opts, "unset", False))
     if text and unset:
-        raise ConfigError("--unset takes the speed set by hand away; leave it out, or the speed")
+        raise ConfigError("--unset removes the speed set by hand; give either --unset or a speed")
     parse_speed(text, config.pace.time_zone, _WHERE)
-    data = in_crawl(config, _speed, text, unset=unset)
+    data = in_crawl(config, _change_speed, text, unset=unset)
     return Result(data, speed_text(data))
 
 
-async def _speed(crawl: OpenedCrawl, text: str, *, unset: bool) -> dict[str, Any]:
+async def _change_speed(crawl: OpenedCrawl, text: str, *, unset: bool) -> dict[str, Any]:
     if text:
         await crawl.client.command("HSET", crawl.crawl_keys.control, SPEED, text)
     elif unset:

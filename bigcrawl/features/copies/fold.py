@@ -45,9 +45,9 @@ class _CopiesStep(StepPart):
         seen, sketched, found = rows[kinds.SEEN], rows[kinds.SKETCHED], rows[kinds.FOUND]
         if len(seen):
             contents, copies = tables[_CONTENTS], tables[_COPIES]
-            self._count(find_exact(contents, copies, seen["content"], seen["page"], tables.commit))
+            self._count_copies(find_exact(contents, copies, seen["content"], seen["page"], tables.commit))
         if len(found):
-            self._count(record_near(tables[_CONTENTS], tables[_COPIES], found, tables.commit))
+            self._count_copies(record_near(tables[_CONTENTS], tables[_COPIES], found, tables.commit))
         if len(sketched):
             from bigcrawl.content.near_copies import find_near  # a crawl that looks for them has it from its start
 
@@ -57,10 +57,10 @@ class _CopiesStep(StepPart):
     def imported(self, rows: TableRows) -> TableRows | None:
         if rows.table != _COPIES or rows.values is None:
             return rows
-        self._count(record_all(self.tables[_COPIES], rows.values, self.tables.commit))
+        self._count_copies(record_all(self.tables[_COPIES], rows.values, self.tables.commit))
         return None
 
-    def _count(self, more: CopyCounts) -> None:
+    def _count_copies(self, more: CopyCounts) -> None:
         self.counted[_EXACT_COUNT] += more.exact
         self.counted[_NEAR_COUNT] += more.near
 

@@ -65,7 +65,7 @@ class Mirrors(Feature):
 
     @classmethod
     def of_config(cls, config: Config) -> Mirrors:
-        return cls(MirrorRules(config.of(MirrorConfig).share, config.of(MirrorConfig).divisor))
+        return cls(MirrorRules(config.feature_config(MirrorConfig).share, config.feature_config(MirrorConfig).divisor))
 
     def begin(self, tables: Tables, pld_of: Callable[[str], str]) -> StepPart:
         return _MirrorStep(tables, pld_of, self._rules)
@@ -135,10 +135,10 @@ def count_samples(tables: Tables, sampled: Rows, shared: Rows, share: float) -> 
         # More PLDs may link to this PLD by now than when the two were compared.
         if (octave, other) > (octave_of[pld], pld):
             records[pld].record_shared(number, other)
-    verdicts = {pld: record.verdict for pld, record in records.items() if record.judge(share)}
+    verdicts = {pld: record.verdict for pld, record in records.items() if record.update_verdict(share)}
     for pld in [pld for pld, verdict in verdicts.items() if not verdict.is_mirror]:
         records[pld].begin_anew()
-    after = np.array([record.values() for record in records.values()], dtype=RECORD)
+    after = np.array([record.as_tuple() for record in records.values()], dtype=RECORD)
     tables.commit(tables[_SAMPLES], tables[_SAMPLES].put(keys, after))
     return counted, _record_verdicts(tables, verdicts) if verdicts else 0
 

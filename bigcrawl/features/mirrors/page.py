@@ -22,7 +22,11 @@ SAMPLES_MAX: Final = 1 << 16
 
 def observer_of(side: NodeSide) -> ContentSamples | None:
     config = side.config
-    return ContentSamples(side) if config.of(MirrorConfig).share and config.budget.policy != NO_POLICY else None
+    return (
+        ContentSamples(side)
+        if config.feature_config(MirrorConfig).share and config.budget.policy != NO_POLICY
+        else None
+    )
 
 
 class ContentSamples(Observer):
@@ -31,12 +35,12 @@ class ContentSamples(Observer):
         self._sent: BoundedDict[tuple[int, int], None] = BoundedDict(SAMPLES_MAX)  # PLDs and contents
 
     @cached_property
-    def _secret(self) -> int:
+    def _sample_secret(self) -> int:
         return sample_secret(self._side.key_of)
 
     def rows_of(self, page: SeenPage) -> tuple[ObservedRows, ...]:
         content = page.content
-        if is_sample(content, self._secret):
+        if is_sample(content, self._sample_secret):
             side = self._side
             sample = side.pld_key(side.pld_of(page.held.host)), content
             if sample not in self._sent:

@@ -168,7 +168,7 @@ class MirrorRecord:
         self.heard = min(max(self.heard, self.samples - SILENT) + VOUCHED, self.samples)
         self.other = other
 
-    def judge(self, share: float) -> int:
+    def update_verdict(self, share: float) -> int:
         """Decide whether the PLD is a mirror. Return the change in the number of mirrors: 1, 0 or -1."""
         weighed, shared = min(self.last, WINDOW), self.shared.bit_count()
         if self.state & MIRROR:
@@ -190,7 +190,7 @@ class MirrorRecord:
         shared = self.shared.bit_count()
         return MirrorVerdict(bool(self.state & MIRROR), shared, min(self.last, WINDOW), self.other)
 
-    def values(self) -> tuple[int, ...]:
+    def as_tuple(self) -> tuple[int, ...]:
         return self.samples, self.last, self.shared, self.heard, self.other, self.state, self.recent
 
 

@@ -54,13 +54,13 @@ class Revisits(Feature):
 
     @classmethod
     def of_config(cls, config: Config) -> Revisits:
-        return cls(config.of(RevisitConfig))
+        return cls(config.feature_config(RevisitConfig))
 
     def begin(self, tables: Tables, pld_of: Callable[[str], str]) -> StepPart:
         return _RevisitStep(tables, pld_of, self.listed)
 
     def record_modified(self, pages: Iterable[tuple[int, int]], now_s: int) -> None:
-        self.listed.note(pages, now_s)
+        self.listed.record_pages(pages, now_s)
 
     @classmethod
     def ended_since(cls, tables: Tables, urls: Sequence[QueuedUrl], ended: Bools) -> Bools:
@@ -86,7 +86,7 @@ class _RevisitStep(StepPart):
 
     def forget(self, keys: KeyArray) -> None:
         table = self.tables[_TABLE]
-        self.tables.commit(table, table.without(keys))
+        self.tables.commit(table, table.remove_keys(keys))
 
     def put_timed(self, arrived: Sequence[TimedUrl], timed: TimedUrls, now_s: int) -> None:
         last: dict[int, TimedUrl] = {}
@@ -95,10 +95,10 @@ class _RevisitStep(StepPart):
             if known is None or revisit.number > known.number:
                 last[revisit.url.key] = revisit
         keys = np.array(sorted(last), dtype=KEY_TYPE)
-        later = self._note(keys, np.array([last[key].number for key in keys.tolist()], dtype=np.uint32))
+        later = self._record_visits(keys, np.array([last[key].number for key in keys.tolist()], dtype=np.uint32))
         for key, revisit in last.items():
             if key in later and revisit.due_s == NO_MORE_S:
-                timed.keep(revisit.url)
+                timed.keep_for_good(revisit.url)
             elif key in later:
                 timed.put(revisit.url, first_look_s(revisit, self._modified), now_s)
 
@@ -115,10 +115,10 @@ class _RevisitStep(StepPart):
     def imported(self, rows: TableRows) -> TableRows | None:
         if rows.table != _TABLE or rows.values is None:
             return rows
-        self._note(rows.keys, rows.values["number"])
+        self._record_visits(rows.keys, rows.values["number"])
         return None
 
-    def _note(self, keys: KeyArray, numbers: npt.NDArray[Any]) -> set[int]:
+    def _record_visits(self, keys: KeyArray, numbers: npt.NDArray[Any]) -> set[int]:
         table = self.tables[_TABLE]
         _, before = table.values(keys)
         is_later = numbers > before["number"]

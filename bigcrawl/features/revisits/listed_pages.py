@@ -24,7 +24,7 @@ class ListedPages(BoundedDict[int, int]):
         super().__init__(PAGES_MAX)
         self._lately_s = min(config.longest_s, TRUST * config.usual_s)
 
-    def note(self, pages: Iterable[tuple[int, int]], now_s: int) -> None:
+    def record_pages(self, pages: Iterable[tuple[int, int]], now_s: int) -> None:
         since_s = now_s - self._lately_s
         for key, modified_s in pages:
             if modified_s >= since_s:

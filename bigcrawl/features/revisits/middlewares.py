@@ -43,27 +43,27 @@ class PageUnchangedError(IgnoreRequest):
     """A page has not changed since its last visit."""
 
 
-class _Middleware:
+class _VisitMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._stats_buffer = StatsBuffer(crawler)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        if read_config(crawler.settings).of(RevisitConfig).rule == NEVER:
+        if read_config(crawler.settings).feature_config(RevisitConfig).rule == NEVER:
             raise NotConfigured("BIGCRAWL_REVISIT is never")
         return cls(crawler)
 
-    def _planned(self, request: Request) -> tuple[NextVisits, HeldUrl] | None:
+    def _visits_and_url(self, request: Request) -> tuple[NextVisits, HeldUrl] | None:
         frontier = frontier_of(self._crawler)
         node = None if frontier is None else frontier.node
         held = None if frontier is None else frontier.started.held_of(request)
-        visits = None if node is None else node.observers.of(NextVisits)
+        visits = None if node is None else node.observers.observer_of(NextVisits)
         return None if visits is None or held is None else (visits, held)
 
-    def _note(self, request: Request, answer: Answer) -> bool:
+    def _plan_next_visit(self, request: Request, answer: Answer) -> bool:
         """Plan the next visit to the URL of a handed-out request, and return whether the page is unchanged."""
-        planned = self._planned(request)
+        planned = self._visits_and_url(request)
         if planned is None:
             return False
         visits, held = planned
@@ -86,11 +86,11 @@ class _Middleware:
         return False
 
 
-class Conditions(_Middleware):
+class Conditions(_VisitMiddleware):
     """A downloader middleware that makes requests conditional, and records answers without a page."""
 
     def process_request(self, request: Request) -> None:
-        planned = self._planned(request)
+        planned = self._visits_and_url(request)
         known = None if planned is None else planned[0].known_of(planned[1])
         if known is None or known.is_gone or request.method not in _CONDITIONAL:
             return
@@ -107,7 +107,7 @@ class Conditions(_Middleware):
         is_conditional = self._take_back(request)
         if response.status in _OK:
             return response
-        if self._note(request, Answer(response.status, is_conditional=is_conditional)):
+        if self._plan_next_visit(request, Answer(response.status, is_conditional=is_conditional)):
             request.meta[_UNCHANGED] = True
         elif response.status in _MOVED and getattr(self._crawler.spider, "follows_moved_pages", False):
             visit = request.meta.get(CHANGE)
@@ -125,7 +125,7 @@ class Conditions(_Middleware):
         return bool(given)
 
 
-class Changes(_Middleware):
+class Changes(_VisitMiddleware):
     """A downloader middleware that detects unchanged pages by their digests, and withholds them.
 
     It also withholds pages answered with a 304, but only after other middlewares have seen the answer: it may set
@@ -135,8 +135,10 @@ class Changes(_Middleware):
     def process_response(self, request: Request, response: Response) -> Response:
         is_unchanged = request.meta.pop(_UNCHANGED, False)
         if response.status in _OK:
-            etag, modified = _value(response, b"ETag"), _value(response, b"Last-Modified")
-            is_unchanged = self._note(request, Answer(response.status, digest_of(response.body), etag, modified))
+            etag, modified = _header_value(response, b"ETag"), _header_value(response, b"Last-Modified")
+            is_unchanged = self._plan_next_visit(
+                request, Answer(response.status, digest_of(response.body), etag, modified)
+            )
         if is_unchanged:
             raise PageUnchangedError(f"{request.url} has not changed")
         return response
@@ -150,6 +152,6 @@ _GIVEN = "_bigcrawl_conditions"
 _UNCHANGED = "_bigcrawl_unchanged"
 
 
-def _value(response: Response, name: bytes) -> bytes:
+def _header_value(response: Response, name: bytes) -> bytes:
     values: list[Any] = response.headers.getlist(name)
     return values[0] if len(values) == 1 and isinstance(values[0], bytes) else b""

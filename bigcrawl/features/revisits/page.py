@@ -17,7 +17,7 @@ from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds
 from bigcrawl.revisiting.visit import NO_ANSWER, Visit, VisitFormatError, next_visit
 from bigcrawl.scheduler.handout.observers import Observer
 from bigcrawl.scheduler.records.body import known_in, look_at_link, with_known
-from bigcrawl.scheduler.records.member import clamped
+from bigcrawl.scheduler.records.member import clamp_priority
 from bigcrawl.scheduler.records.queued_url import ASKED, UNCHECKED, QueuedUrl, listed_in
 from bigcrawl.scheduler.records.timed_url import NO_MORE_S, TimedUrl
 
@@ -40,12 +40,12 @@ LAST_ENDS: Final = frozenset({"poison", "undecodable", "elsewhere", "scheme"})
 
 
 def observer_of(side: NodeSide) -> NextVisits:
-    config = side.config.of(RevisitConfig)
+    config = side.config.feature_config(RevisitConfig)
     policy = RevisitPolicy(config.rule, WaitBounds(config.usual_s, config.shortest_s, config.longest_s))
     return NextVisits(policy, config.visits_max, side.client.now_ms, partial(_ruled_s, side))
 
 
-class Visited(NamedTuple):
+class VisitedPage(NamedTuple):
     before: Visit | None
     after: Visit | None
 
@@ -82,13 +82,16 @@ class NextVisits(Observer):
         try:
             return Visit.unpack(data)
         except VisitFormatError as error:
-            logger.warning("%(url)s is visited as for the first time: %(error)s", {"url": held.url, "error": error})
+            logger.warning(
+                "%(url)s has no usable record of earlier visits, so this counts as the first: %(error)s",
+                {"url": held.url, "error": error},
+            )
             return None
 
     def was_fetched(self, held: HeldUrl) -> bool:
         return self.known_of(held) is not None
 
-    def record_visit(self, held: HeldUrl, answer: Answer) -> Visited:
+    def record_visit(self, held: HeldUrl, answer: Answer) -> VisitedPage:
         before = self.known_of(held)
         now_s = self._now_ms() // 1000
         if before is not None:
@@ -108,8 +111,8 @@ class NextVisits(Observer):
             after = after._replace(due_s=due_s, soonest_s=min(after.soonest_s, due_s))
         has_more = after is not None and not 0 < self._visits_max <= after.number and ruled_s != 0
         due_s = after.due_s if after is not None and has_more else NO_MORE_S
-        held.record_retry(_revisit(held, after, due_s) if after is not None else None)
-        return Visited(before, after)
+        held.record_retry(_planned_revisit(held, after, due_s) if after is not None else None)
+        return VisitedPage(before, after)
 
     def before_end(self, held: HeldUrl, reason: str) -> None:
         if not held.is_settled and not LAST_ENDS & {reason, held.refusal} and self.was_fetched(held):
@@ -119,15 +122,15 @@ class NextVisits(Observer):
         return {"visits_late_s": round(self.late_s)}
 
 
-def _ruled_s(side: NodeSide, held: HeldUrl) -> int | None:
-    limit = side.limit_of(REVISIT, held.host, held.url) if REVISIT in side.limited and held.url else None
-    return None if limit is None else limit.value
-
-
-def _revisit(held: HeldUrl, visit: Visit, due_s: int) -> TimedUrl:
+def _planned_revisit(held: HeldUrl, visit: Visit, due_s: int) -> TimedUrl:
     body = with_known(held.fields.body, visit.pack())
     _, _, priority = look_at_link(body)
     fields = held.fields
     # With the priority from its first link: the current one may have been lowered by failures.
-    url = QueuedUrl(fields.key, held.host, clamped(priority), fields.flags & ~(UNCHECKED | ASKED), body)
+    url = QueuedUrl(fields.key, held.host, clamp_priority(priority), fields.flags & ~(UNCHECKED | ASKED), body)
     return TimedUrl(due_s, visit.number, url)
+
+
+def _ruled_s(side: NodeSide, held: HeldUrl) -> int | None:
+    limit = side.limit_of(REVISIT, held.host, held.url) if REVISIT in side.limited and held.url else None
+    return None if limit is None else limit.value

@@ -70,4 +70,4 @@ CONFIG: Final = RevisitConfig
 
 
 def is_on(config: Config) -> bool:
-    return config.of(RevisitConfig).rule != NEVER
+    return config.feature_config(RevisitConfig).rule != NEVER

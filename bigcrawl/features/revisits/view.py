@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import Config
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
-    from bigcrawl.views.feature import Explained
+    from bigcrawl.views.feature import ExplainedUrl
 
 
 class _RevisitView(FeatureView):
@@ -30,7 +30,7 @@ class _RevisitView(FeatureView):
     wants_record = True
 
     def reads_queues(self, config: Config) -> bool:
-        return config.of(RevisitConfig).rule != NEVER
+        return config.feature_config(RevisitConfig).rule != NEVER
 
     def status(self, counts: Mapping[str, int], reports: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         late_s = max((report.get("visits_late_s", 0) for report in reports), default=0)
@@ -42,7 +42,7 @@ class _RevisitView(FeatureView):
         text = f"revisits    {found['waiting']:,} pages wait for their next visit, {found['overdue']:,} overdue{late}"
         return [text] if found["waiting"] else []
 
-    def explained(self, asked: Explained) -> dict[str, Any]:
+    def explained(self, asked: ExplainedUrl) -> dict[str, Any]:
         return {"revisit": _next_visit(asked)}
 
     def explained_rows(self, data: Mapping[str, Any]) -> dict[str, str]:
@@ -67,8 +67,8 @@ class _RevisitView(FeatureView):
         return {"url": address, "change": change, "time": visit.changed_s, "digest": digest, "visits": visit.number}
 
 
-def _next_visit(asked: Explained) -> dict[str, Any] | None:
-    policy, record = asked.config.of(RevisitConfig).rule, asked.record
+def _next_visit(asked: ExplainedUrl) -> dict[str, Any] | None:
+    policy, record = asked.config.feature_config(RevisitConfig).rule, asked.record
     if record is None:
         return {"policy": policy, "waits": False, "due": None} if asked.said else None
     try:

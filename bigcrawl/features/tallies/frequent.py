@@ -14,7 +14,7 @@ class FrequentName(NamedTuple):
     amount: int
 
 
-class Frequent:
+class FrequentNames:
     """Keeps a bounded number of names, and only one common count for the less frequent ones.
 
     A dropped name that returns starts at 0 again, so its count may be too low, but never too high.
@@ -29,7 +29,7 @@ class Frequent:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def note(self, name: str, amount: int = 0, count: int = 1) -> None:
+    def count_name(self, name: str, amount: int = 0, count: int = 1) -> None:
         row = self._rows.get(name)
         if row is None:
             row = self._rows[name] = [0, 0]
@@ -40,7 +40,7 @@ class Frequent:
 
     def add_all(self, rows: Iterable[FrequentName], others: int = 0, others_amount: int = 0) -> None:
         for row in rows:
-            self.note(row.name, row.amount, row.times)
+            self.count_name(row.name, row.amount, row.times)
         self.others += others
         self.others_amount += others_amount
 

@@ -58,7 +58,7 @@ class NodeTallies(Observer):
             self.tallies.record_part_read(reason)
 
     def record_gap(self, kind: str, name: str, gap_ms: int, due_ms: int) -> None:
-        self.tallies.gaps[kind].note(name, gap_ms, due_ms)
+        self.tallies.gaps[kind].count_gap(name, gap_ms, due_ms)
 
     def record_sent(self, urls: int, *, is_elsewhere: bool) -> None:
         self.tallies.record_sent(urls, is_elsewhere=is_elsewhere)
@@ -72,9 +72,9 @@ class NodeTallies(Observer):
         if now_ms - self._sent_ms >= SEND_MS or is_last:
             self._sent_ms = now_ms
             with suppress(RedisRefusedError):
-                await self._send()
+                await self._send_tallies()
 
-    async def _send(self) -> None:
+    async def _send_tallies(self) -> None:
         repeated = self._side.repeated()
         self.tallies.record_repeated(repeated - self._repeated)
         self._repeated = repeated
@@ -90,9 +90,9 @@ class NodeTallies(Observer):
             self._has_written = not put.is_lost
         reports = self._side.reports()
         if put.nodes > len(reports) + 1 + GONE_MAX and min(reports, default=node) == node:
-            await self._fold()
+            await self._merge_gone_nodes()
 
-    async def _fold(self) -> None:
+    async def _merge_gone_nodes(self) -> None:
         """Merge the tallies of some gone nodes into one field. Costs about 60 ms of a worker thread."""
         keys, client = self._keys, self._side.client
         fields, beats = await client.commands([("HKEYS", keys.tallies), ("ZRANGE", keys.beats, 0, -1)])
@@ -106,8 +106,8 @@ class NodeTallies(Observer):
         )
         if unreadable:
             return  # a node with a later version wrote them, and can read them
-        read = {name: _sha1(value) for name, value in nodes.items()}
-        call = scripts.fold_tallies(keys, GONE, _sha1(before) if before else "", total.to_bytes(), read)
+        read = {name: _sha1_hex(value) for name, value in nodes.items()}
+        call = scripts.fold_tallies(keys, GONE, _sha1_hex(before) if before else "", total.to_bytes(), read)
         await client.run([call])
 
 
@@ -115,5 +115,5 @@ def observer_of(side: NodeSide) -> NodeTallies:
     return NodeTallies(side)
 
 
-def _sha1(data: bytes) -> str:
+def _sha1_hex(data: bytes) -> str:
     return hashlib.sha1(data, usedforsecurity=False).hexdigest()

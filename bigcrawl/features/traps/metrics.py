@@ -13,7 +13,7 @@ METRICS: Final = (
         "counter",
         "Trap-shaped URLs sent to the seen check, by kind; each counts under all its kinds.",
         "stats.py: bigcrawl/traps/{kind}",
-        lambda source: by_value(source.stat, "bigcrawl/traps/{kind}"),
+        lambda source: by_value(source.stat_value, "bigcrawl/traps/{kind}"),
         "kind",
         values_of("bigcrawl/traps/{kind}"),
     ),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from bigcrawl.drum.bucket import Kind
-from bigcrawl.features.votes.ranks import NOT_GIVEN, VOTES, codes_of, flags_with, no_votes, summed
+from bigcrawl.features.votes.ranks import NOT_GIVEN, VOTES, codes_of, flags_with, no_votes, sum_votes
 from bigcrawl.features.votes.rows import VOTED
 from bigcrawl.features.votes.settings import VoteConfig
 from bigcrawl.scheduler.partition.fold.feature import Feature, StepPart
@@ -38,7 +38,7 @@ class Votes(Feature):
 
     @classmethod
     def of_config(cls, config: Config) -> Votes | None:
-        return cls() if config.of(VoteConfig).are_counted else None
+        return cls() if config.feature_config(VoteConfig).are_counted else None
 
     def begin(self, tables: Tables, pld_of: Callable[[str], str]) -> StepPart:
         return _VoteStep(tables, pld_of)
@@ -51,7 +51,7 @@ class _VoteStep(StepPart):
             return
         keys, whose = np.unique(voted["key"], return_inverse=True)
         before = _votes_of(table, keys)
-        after = summed(voted, before, whose)
+        after = sum_votes(voted, before, whose)
         changed = after != before
         if changed.any():
             self.tables.commit(table, table.put(keys[changed], after[changed]))

@@ -39,7 +39,7 @@ _MIDDLE: Final = 128
 _PER_OCTAVE: Final = 4
 
 
-def summed(rows: VoteArray, before: VoteArray, whose: npt.NDArray[np.intp]) -> VoteArray:
+def sum_votes(rows: VoteArray, before: VoteArray, whose: npt.NDArray[np.intp]) -> VoteArray:
     after = before.copy()
     shares = np.bincount(whose, weights=rows["share"], minlength=len(before))
     after["received"] = np.minimum(before["received"] + shares, SHARE_MAX)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bigcrawl.redisdb.scripts.back_queues import admit_urls, drop_urls
 from bigcrawl.redisdb.scripts.call import Call, Identity, Value
 from bigcrawl.redisdb.scripts.crawl import (
-    Company,
+    CrawlCompany,
     beat_node,
     check_rights,
     claim_start,
@@ -17,20 +17,20 @@ from bigcrawl.redisdb.scripts.crawl import (
     record_errors,
     tell_time,
 )
-from bigcrawl.redisdb.scripts.entries import Entry, EntryBatch, QueuePart, Taken, read_queue, take_entries
+from bigcrawl.redisdb.scripts.entries import Entry, EntryBatch, QueuePart, TakenEntries, read_queue, take_entries
 from bigcrawl.redisdb.scripts.exchange import (
     ANSWERS,
     NO_NEWS,
-    Ended,
-    Exchanged,
+    EndedUrl,
+    ExchangeReply,
     HostNews,
     TakenUrl,
-    answers,
     exchange_urls,
-    fails,
-    moved,
+    news_of_answer,
+    news_of_failure,
+    news_of_move,
 )
-from bigcrawl.redisdb.scripts.gates import Starts, grant_starts, hold_host, leave_host, pass_gates
+from bigcrawl.redisdb.scripts.gates import StartTimes, grant_starts, hold_host, leave_host, pass_gates
 from bigcrawl.redisdb.scripts.hosts import RETIRED_MS, awaken_host, borrow_host, put_robots, retire_hosts, return_host
 from bigcrawl.redisdb.scripts.inbox import (
     advance_inbox,
@@ -42,15 +42,15 @@ from bigcrawl.redisdb.scripts.inbox import (
 )
 from bigcrawl.redisdb.scripts.looking import CrawlView, DueHost, PartitionSums, look_crawl, sum_partitions
 from bigcrawl.redisdb.scripts.ownership import (
-    Claim,
+    GrantedClaim,
     PartitionView,
-    Refusal,
+    RefusedClaim,
     claim_partition,
     look_partition,
     release_partition,
     renew_leases,
 )
-from bigcrawl.redisdb.scripts.reconciliation import Reconciled, reconcile_partition
+from bigcrawl.redisdb.scripts.reconciliation import ReconcileReply, reconcile_partition
 from bigcrawl.redisdb.scripts.suspects import bury_url, try_suspect, unbury_urls
 from bigcrawl.redisdb.scripts.tallies import PutTallies, fold_tallies, put_tallies
 
@@ -59,29 +59,28 @@ __all__ = [
     "NO_NEWS",
     "RETIRED_MS",
     "Call",
-    "Claim",
-    "Company",
+    "CrawlCompany",
     "CrawlView",
     "DueHost",
-    "Ended",
+    "EndedUrl",
     "Entry",
     "EntryBatch",
-    "Exchanged",
+    "ExchangeReply",
+    "GrantedClaim",
     "HostNews",
     "Identity",
     "PartitionSums",
     "PartitionView",
     "PutTallies",
     "QueuePart",
-    "Reconciled",
-    "Refusal",
-    "Starts",
-    "Taken",
+    "ReconcileReply",
+    "RefusedClaim",
+    "StartTimes",
+    "TakenEntries",
     "TakenUrl",
     "Value",
     "admit_urls",
     "advance_inbox",
-    "answers",
     "append_batch",
     "awaken_host",
     "beat_node",
@@ -92,7 +91,6 @@ __all__ = [
     "claim_start",
     "drop_urls",
     "exchange_urls",
-    "fails",
     "fold_tallies",
     "grant_starts",
     "hold_host",
@@ -100,7 +98,9 @@ __all__ = [
     "look_crawl",
     "look_partition",
     "meet_crawls",
-    "moved",
+    "news_of_answer",
+    "news_of_failure",
+    "news_of_move",
     "park_urls",
     "pass_gates",
     "put_robots",

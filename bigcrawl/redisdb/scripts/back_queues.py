@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import RewoundError
-from bigcrawl.redisdb.scripts.call import Call, owned
+from bigcrawl.redisdb.scripts.call import Call, parse_if_owned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,14 +34,14 @@ def admit_urls(
 
     def parse(reply: int) -> bool:
         if reply == -2:
-            raise RewoundError(f"partition {keys.partition}: Redis lacks an admit batch before {number}")
+            raise RewoundError(f"partition {keys.partition}: Redis has not accepted the admit batch before {number}")
         return bool(reply)
 
     return Call(
         "admit_urls",
         (keys.owner, keys.state, keys.ready, keys.busy, keys.back, keys.host, keys.batches),
         (now_ms, identity.node, identity.epoch, number, packed_keys, connections, chosen, left_out, *flat),
-        owned(keys, parse),
+        parse_if_owned(keys, parse),
     )
 
 
@@ -53,6 +53,6 @@ def drop_urls(
         "drop_urls",
         (keys.owner, keys.state, keys.ready, keys.back, keys.inbox),
         (identity.node, identity.epoch, identity.generation, host, counter, *flat),
-        owned(keys, int),
+        parse_if_owned(keys, int),
         keys.partition,
     )

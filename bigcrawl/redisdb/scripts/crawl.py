@@ -31,7 +31,7 @@ def check_rights(rows: Sequence[tuple[str, str]]) -> Call[list[tuple[str, str]]]
     return Call("check_rights", (CLOCK,), tuple(word for row in rows for word in row), parse)
 
 
-class Company(NamedTuple):
+class CrawlCompany(NamedTuple):
     has_others: bool
     all_hold: bool
     longest_ms: int
@@ -47,11 +47,11 @@ def meet_crawls(
     leave: bool = False,
     rest_ms: int = 0,
     now_ms: int = 0,
-) -> Call[Company]:
+) -> Call[CrawlCompany]:
     """Announce that a node is alive or leaves; `rest_ms` is how long its hosts still rest after it has left."""
 
-    def parse(reply: list[int]) -> Company:
-        return Company(bool(reply[0]), bool(reply[1]), int(reply[2]))
+    def parse(reply: list[int]) -> CrawlCompany:
+        return CrawlCompany(bool(reply[0]), bool(reply[1]), int(reply[2]))
 
     args = (now_ms, node, crawl, lease_ms, int(holds), delay_ms, 0 if leave else 1, rest_ms)
     return Call("meet_crawls", (CRAWLS,), args, parse)

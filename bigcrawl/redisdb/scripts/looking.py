@@ -40,7 +40,7 @@ def sum_partitions(partitions: Sequence[PartitionKeys], now_ms: int = 0) -> Call
     numbers = [keys.partition for keys in partitions]
 
     def parse(reply: list[Any]) -> PartitionSums:
-        sums, counts, owners = (_numbers(words) for words in reply[1:4])
+        sums, counts, owners = (_parse_numbers(words) for words in reply[1:4])
         return PartitionSums(
             int(reply[0]),
             sums,
@@ -80,7 +80,7 @@ def look_crawl(keys: CrawlKeys, lease_ms: int, now_ms: int = 0) -> Call[CrawlVie
     return Call("look_crawl", (keys.crawl, keys.nodes, keys.beats, keys.control), (now_ms, lease_ms), parse)
 
 
-def _numbers(words: Sequence[Any]) -> dict[str, int]:
+def _parse_numbers(words: Sequence[Any]) -> dict[str, int]:
     return {name.decode("utf-8", "replace"): number for name, number in zip(words[::2], words[1::2], strict=True)}
 
 

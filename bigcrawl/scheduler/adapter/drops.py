@@ -16,7 +16,7 @@ REPORTS_MAX = 1_000
 _WITHOUT_EFFECT = frozenset({"download_slot", "autothrottle_dont_adjust_delay", "priority_adjust"})
 
 
-class Drops:
+class DroppedRequests:
     def __init__(self, crawler: Crawler, *, obeys_robots: bool) -> None:
         self._crawler = crawler
         self._obeys_robots = obeys_robots
@@ -57,7 +57,7 @@ class Drops:
     def report_once(self, about: str, message: str) -> None:
         """Log an error once for each `about`, up to `REPORTS_MAX` of them."""
         if self._is_news(about):
-            logger.error("%(message)s (reported once; later ones are counted)", {"message": message})
+            logger.error("%(message)s (logged once; later ones are only counted)", {"message": message})
 
     def _warn_once(self, about: str, message: str) -> None:
         if self._is_news(about):

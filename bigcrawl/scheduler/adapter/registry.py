@@ -71,7 +71,7 @@ def is_proxy(host: str) -> bool:
     return host in _proxies
 
 
-def refusal(found: Sequence[str]) -> str | None:
+def connection_refusal(found: Sequence[str]) -> str | None:
     """Return why a frontier of this process refuses a connection to these addresses, if one does."""
     for held in list(_frontiers.values()):
         frontier = held()

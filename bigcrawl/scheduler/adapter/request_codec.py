@@ -19,7 +19,7 @@ from bigcrawl.exceptions import RequestNotStorableError
 from bigcrawl.given import no_method, odd_name, whole_number
 from bigcrawl.listings.changefreqs import CHANGEFREQS
 from bigcrawl.scheduler.adapter.values.codec import PLAIN, fields_of_request, request_of_fields
-from bigcrawl.scheduler.records.member import clamped
+from bigcrawl.scheduler.records.member import clamp_priority
 from bigcrawl.scheduler.records.queued_url import LISTED_SHIFT, TRAITS_SHIFT, UNCHECKED, QueuedUrl
 from bigcrawl.url.canonical import canonicalize, host_of, refuse_credentials
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
 
     from bigcrawl.links import Links
-    from bigcrawl.scheduler.adapter.values.codec import Values
+    from bigcrawl.scheduler.adapter.values.codec import ValueCodec
     from bigcrawl.url.key import UrlKey
 
     Traits = Callable[[str, int], int]
@@ -88,7 +88,7 @@ def encode_request(
     url_bytes_max: int,
     traits: Traits | None = None,
     jar: object = None,
-    values: Values = PLAIN,
+    values: ValueCodec = PLAIN,
     live: Mark | None = None,
 ) -> tuple[QueuedUrl, str]:
     """Return the request as a queued URL, and its canonical URL; `key_of` is the crawl's `Keys.of_request`.
@@ -102,15 +102,15 @@ def encode_request(
     """
     refuse_credentials(request.url)
     canonical = canonicalize(request.url, url_bytes_max)
-    priority = _whole(request, "priority", request.priority)
-    depth = _whole(request, "meta['depth']", (request._meta or {}).get("depth", 0))
-    payload = _payload(request, spider, priority, values)
+    priority = _require_integer(request, "priority", request.priority)
+    depth = _require_integer(request, "meta['depth']", (request._meta or {}).get("depth", 0))
+    payload = _payload_of_request(request, spider, priority, values)
     if live is not None:
         payload[_LIVE] = [*live]
     body = _packed_body(request.url, depth, payload, values)
     key = key_of(canonical, request.method, request.body, jar_bytes(jar))
     flags = (0 if checked else UNCHECKED) | (traits(canonical, depth) << TRAITS_SHIFT if traits else 0)
-    return QueuedUrl(key, host_of(canonical), clamped(priority), flags, body), canonical
+    return QueuedUrl(key, host_of(canonical), clamp_priority(priority), flags, body), canonical
 
 
 def encode_stored(
@@ -129,7 +129,9 @@ def encode_stored(
     for name, kinds in _STORED.items():
         if not isinstance(fields.get(name), kinds):
             kind = type(fields.get(name)).__name__
-            raise RequestNotStorableError(str(url)[:200], name, f"is a {kind}: Scrapy stores another type")
+            raise RequestNotStorableError(
+                str(url)[:200], name, f"is a {kind}: this type cannot be stored; use the one that Scrapy's Request has"
+            )
     refuse_credentials(str(url))
     canonical = canonicalize(str(url), url_bytes_max)
     method, data = str(fields.get("method") or "GET"), fields.get("body") or b""
@@ -137,7 +139,7 @@ def encode_stored(
     if fields.get("dont_filter"):
         meta[ENTRY] = entry
     depth = meta.get("depth", 0)
-    priority = clamped(int(fields.get("priority") or 0))
+    priority = clamp_priority(int(fields.get("priority") or 0))
     whole = {**fields, "meta": meta, "method": method}
     body = _packed_body(str(url), depth if type(depth) is int else 0, _payload_of(whole, str(url), priority))
     key = key_of(canonical, method, data, jar_bytes(meta.get(ENTRY)))
@@ -165,11 +167,11 @@ _STORED: dict[str, tuple[type, ...]] = {
 
 def jar_bytes(jar: object) -> bytes:
     """Return the bytes of a cookie jar, or an entry, in a key; empty for None, Scrapy's default jar."""
-    return b"" if jar is None else PLAIN.packed(jar)
+    return b"" if jar is None else PLAIN.pack(jar)
 
 
 def links_encoder(
-    links: Links, depth: int, traits: Traits | None = None, values: Values = PLAIN, parent: str = ""
+    links: Links, depth: int, traits: Traits | None = None, values: ValueCodec = PLAIN, parent: str = ""
 ) -> Callable[[UrlKey, str], QueuedUrl]:
     """Return a function that turns a key and canonical URL of the batch into a queued URL, found on the page `parent`.
 
@@ -177,7 +179,7 @@ def links_encoder(
         RequestNotStorableError: a value of the batch cannot be stored. Raised before any of its URLs is encoded.
     """
     after_url = links_tail(links, depth, values, parent if len(parent.encode()) <= PARENT_BYTES_MAX else "")
-    priority = clamped(links.priority)
+    priority = clamp_priority(links.priority)
     listed = CHANGEFREQS.index(links.changefreq) << LISTED_SHIFT
 
     def encode(key: UrlKey, url: str) -> QueuedUrl:
@@ -187,7 +189,7 @@ def links_encoder(
     return encode
 
 
-def links_tail(links: Links, depth: int, values: Values = PLAIN, parent: str = "") -> bytes:
+def links_tail(links: Links, depth: int, values: ValueCodec = PLAIN, parent: str = "") -> bytes:
     """Return the bytes after the URL, which the bodies of a batch's URLs share."""
     source = next(iter(links.urls), "(no URL)")
     return tail_of(_packed_body(source, depth, _links_payload(links, parent), values), source)
@@ -202,8 +204,8 @@ def with_url(url: str, tail: bytes) -> bytes:
     return _LIST_OF_3 + packed_url + tail
 
 
-def decode_body(body: bytes, values: Values = PLAIN) -> tuple[str, int, Payload]:
-    url, depth, payload, *_ = values.unpacked(body)
+def decode_body(body: bytes, values: ValueCodec = PLAIN) -> tuple[str, int, Payload]:
+    url, depth, payload, *_ = values.unpack(body)
     return url, depth, payload
 
 
@@ -212,7 +214,7 @@ def decode_request(
     spider: Spider,
     instead_of: Callable[[str], str] = str,
     *,
-    values: Values = PLAIN,
+    values: ValueCodec = PLAIN,
     kept: Callable[[bytes, int], Request | None] | None = None,
 ) -> Request:
     """Return the request in a body.
@@ -252,14 +254,14 @@ def without_transient(meta: MutableMapping[str, Any]) -> None:
         meta.pop(name, None)
 
 
-def _packed_body(url: str, depth: int, payload: Payload, values: Values = PLAIN) -> bytes:
+def _packed_body(url: str, depth: int, payload: Payload, values: ValueCodec = PLAIN) -> bytes:
     try:
-        body = values.packed([url, depth, payload])
+        body = values.pack([url, depth, payload])
     except Exception as error:
         fields = payload if isinstance(payload, dict) else {"priority": payload}
         unknown = ("request", f"holds a value that raises {type(error).__name__}", type(error).__name__)
         try:
-            path, reason, kind = values.culprit(fields, "") or unknown
+            path, reason, kind = values.find_culprit(fields, "") or unknown
         except Exception:  # noqa: BLE001 - of the text of a key or of an error
             path, reason, kind = unknown
         raise RequestNotStorableError(url, path, f"{reason}; {REMEDY}", kind) from error
@@ -290,7 +292,7 @@ def _links_payload(links: Links, parent: str) -> Payload:
     return payload or ([links.priority, parent] if parent else links.priority or None)
 
 
-def _payload(request: Request, spider: Spider, priority: int, values: Values) -> dict[str, Any]:
+def _payload_of_request(request: Request, spider: Spider, priority: int, values: ValueCodec) -> dict[str, Any]:
     try:
         whole = fields_of_request(request, spider, values)
     except TypeError as error:
@@ -309,13 +311,13 @@ def _payload_of(whole: dict[str, Any], url: str, priority: int) -> dict[str, Any
     if "cookies" in payload:
         _check_cookies(url, payload["cookies"])
     if (odd := odd_name(payload.get("cb_kwargs"))) is not None:
-        raise RequestNotStorableError(url, "cb_kwargs", f"has the key {odd!r}, which names no argument")
+        raise RequestNotStorableError(url, "cb_kwargs", f"has the key {odd!r}, which is not the name of an argument")
     # The URL as Scrapy has escaped it; escaping it again must not change the key.
     payload["meta"] = meta
     return payload
 
 
-def _no_method(request: Request, spider: Spider, values: Values) -> RequestNotStorableError:
+def _no_method(request: Request, spider: Spider, values: ValueCodec) -> RequestNotStorableError:
     """Return the error for a callback or errback that no message may name."""
     for path in ("callback", "errback"):
         function = getattr(request, path)
@@ -326,7 +328,7 @@ def _no_method(request: Request, spider: Spider, values: Values) -> RequestNotSt
     return RequestNotStorableError(request.url, path, no_method(path, function))
 
 
-def is_method_of(spider: Spider, function: Callable[..., Any], values: Values = PLAIN) -> bool:
+def is_method_of(spider: Spider, function: Callable[..., Any], values: ValueCodec = PLAIN) -> bool:
     return bool(getattr(spider, getattr(function, "__name__", ""), None) == function) and values.may_call(function)
 
 
@@ -344,10 +346,10 @@ def _check_cookies(url: str, cookies: Any) -> None:
         raise RequestNotStorableError(url, "cookies", reason) from None
     for name, value in pairs:
         if not isinstance(value, str | bytes | int | float | None):
-            raise RequestNotStorableError(url, f"cookies[{name!r}]", f"is {value!r}: it must be a text")
+            raise RequestNotStorableError(url, f"cookies[{name!r}]", f"is {value!r}: it must be a string")
 
 
-def _whole(request: Request, path: str, value: object) -> int:
+def _require_integer(request: Request, path: str, value: object) -> int:
     try:
         return whole_number(value)
     except ValueError as error:

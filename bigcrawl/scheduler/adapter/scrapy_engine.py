@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from bigcrawl.exceptions import BigcrawlError
     from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
-    from bigcrawl.scheduler.adapter.joining import Joining
-    from bigcrawl.scheduler.adapter.scrapys_names import ScrapysNames
+    from bigcrawl.scheduler.adapter.joining import CrawlJoin
+    from bigcrawl.scheduler.adapter.scrapys_names import ScrapysStats
     from bigcrawl.scheduler.adapter.shutdown import Shutdown
     from bigcrawl.scheduler.adapter.started_requests import StartedRequests
     from bigcrawl.scheduler.node.node import Node
@@ -47,8 +47,8 @@ class ScrapyEngine(EngineSide):
         probe: EngineProbe,
         started: StartedRequests,
         shutdown: Shutdown,
-        joining: Joining,
-        names: ScrapysNames,
+        joining: CrawlJoin,
+        names: ScrapysStats,
     ) -> None:
         self._crawler = crawler
         self._probe = probe
@@ -70,7 +70,7 @@ class ScrapyEngine(EngineSide):
     def poll_ended(self) -> None:
         if self._node is not None:
             self._started.end_done(self._node)
-            self._shutdown.look(self._node)
+            self._shutdown.check(self._node)
             self._names.update_if_due()
 
     def may_take(self) -> bool:

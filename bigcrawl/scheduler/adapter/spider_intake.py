@@ -14,7 +14,7 @@ from scrapy import Request
 from bigcrawl.bounded import BoundedDict
 from bigcrawl.exceptions import RequestNotStorableError
 from bigcrawl.scheduler.adapter.request_codec import ENTRY, ONCE, PARENT, links_encoder, not_listed
-from bigcrawl.scheduler.adapter.tries import Tries
+from bigcrawl.scheduler.adapter.tries import RetryMarks
 from bigcrawl.scheduler.records.url_traits import traits_of
 from bigcrawl.url.canonical import UrlError, canonicalize, host_of
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import Config
     from bigcrawl.links import Links
-    from bigcrawl.scheduler.adapter.drops import Drops
+    from bigcrawl.scheduler.adapter.drops import DroppedRequests
     from bigcrawl.scheduler.adapter.live_requests import LiveRequests
     from bigcrawl.scheduler.adapter.started_requests import StartedRequests
     from bigcrawl.scheduler.handout.observers import PageLinks
@@ -46,15 +46,19 @@ def check_methods(links: Links, live: LiveRequests) -> None:
 
 class SpiderIntake:
     def __init__(
-        self, config: Config, started: StartedRequests, drops: Drops, apart: Callable[[Request], bytes] | None = None
+        self,
+        config: Config,
+        started: StartedRequests,
+        drops: DroppedRequests,
+        apart: Callable[[Request], bytes] | None = None,
     ) -> None:
-        """`apart` returns what distinguishes a request from other requests for its URL; see `tries.Apart`."""
+        """`apart` distinguishes a request from other requests for its URL; see `tries.FingerprintChoice`."""
         self._apart = apart
         self._url_bytes_max = config.frontier.url_bytes_max
         self._traits = traits_of(config)
         self._notes_parents = "parquet" in config.crawl.warc_indexes  # which has a column for them
         self._started = started
-        self._tries = Tries(started, self._url_bytes_max, self._key_of, apart)
+        self._tries = RetryMarks(started, self._url_bytes_max, self._key_of, apart)
         self._drops = drops
         self._start_requests: WeakSet[Request] = WeakSet()
         self._pages: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
@@ -235,14 +239,14 @@ class SpiderIntake:
             return True
         if is_start:
             return scheme not in WEB and ENTRY not in meta  # a list may hold links of other crawlers
-        return bool(meta.get("retry_times")) and _digest(request.url) in self._passed_on
+        return bool(meta.get("retry_times")) and _url_digest(request.url) in self._passed_on
 
     def _pass_on(self, request: Request, *, is_start: bool, discovers: bool) -> bool:
         """Pass a request of another scheme straight to the engine: it has no host, queue or rules."""
         if not (is_start or discovers):
             self._drops.count_undiscovered(1)
             return False
-        digest = _digest(request.url)
+        digest = _url_digest(request.url)
         if not request.dont_filter and digest in self._passed_on:
             self.others_filtered += 1
             return False
@@ -283,5 +287,5 @@ class SpiderIntake:
         return () if held is None or self._node is None else self._node.observers.links_of(held)
 
 
-def _digest(url: str) -> bytes:
+def _url_digest(url: str) -> bytes:
     return hashlib.sha1(url.encode(errors="surrogatepass"), usedforsecurity=False).digest()

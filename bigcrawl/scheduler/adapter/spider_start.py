@@ -65,7 +65,7 @@ class SpiderStart:
         while (node := self._node) is not None and not self._shutdown.is_closing():
             try:
                 if getattr(self._spider, "lacks_start_requests", False) and await node.starts.were_sent():
-                    logger.warning("the seeds are not here: this node joins a crawl that another one has begun")
+                    logger.warning("this node has no seeds, so it only joins a crawl that another node has begun")
                     return False
                 claim = await node.starts.claim(digest)
                 node.progress.record_start(is_done=claim == START_DONE)

@@ -289,7 +289,7 @@ class StartedRequests:
             handout = self._node.handout
             handout.fetches.record_answered(held, ended_us)
             if took_ms is not None:
-                handout.crowd.note(held.host, took_ms)
+                handout.crowd.record_answer(held.host, took_ms)
 
     def _retry_after_ms(self, response: Response) -> int:
         value, date = (response.headers.get(name, b"") or b"" for name in ("Retry-After", "Date"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bigcrawl.drum.format import KEY_TYPE
-from bigcrawl.scheduler.budgets.policies import Unlimited, make_policy
+from bigcrawl.scheduler.budgets.policies import UnlimitedBudgets, make_policy
 from bigcrawl.url.key import PUBLIC_KEYS
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class EffectiveBudgets:
         for at, url in enumerate(urls):
             limits, depth = self._limits_of(url)
             if limits:
-                bound[at] = _bound(BoundUrl(url, limits, int(accounts[at]), int(budgets[at])), depth)
+                bound[at] = _limited_url(BoundUrl(url, limits, int(accounts[at]), int(budgets[at])), depth)
         for limit in limiting:
             if passing := [one for one in bound.values() if one.account != WITHHELD]:
                 limit(passing)
@@ -117,10 +117,10 @@ def make_budgets(config: BudgetConfig, counts: InDegreeCounts, book: RuleBook, l
     policy = make_policy(config, counts)
     if policy is None and not len(book):
         return None
-    return EffectiveBudgets(policy or Unlimited(), book, look)
+    return EffectiveBudgets(policy or UnlimitedBudgets(), book, look)
 
 
-def _bound(one: BoundUrl, depth: int) -> BoundUrl:
+def _limited_url(one: BoundUrl, depth: int) -> BoundUrl:
     own, deepest = one.limits.get("budget"), one.limits.get("depth")
     if deepest and depth > deepest.value:
         one.withhold()

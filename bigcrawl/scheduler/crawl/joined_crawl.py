@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.crawl.crawl_record import CrawlRecord
-    from bigcrawl.store.objects import Objects
+    from bigcrawl.store.objects import ObjectStore
     from bigcrawl.url.key import Keys, PldKey
 
 NOT_JOINED = "the node has not joined the crawl"
@@ -55,7 +55,9 @@ class JoinedCrawl:
     async def check(self) -> None:
         record = await open_record(self.client, self.config.crawl, self.objects, is_joined=True)
         if self._record is None or record.crawl_id != self._record.crawl_id:
-            raise ConfigError("Redis came back without this crawl; restore its data, or start anew (BIGCRAWL_FRESH=1)")
+            raise ConfigError(
+                "Redis came back without this crawl; restore its data, or start from scratch (BIGCRAWL_FRESH=1)"
+            )
 
     @property
     def is_new(self) -> bool:
@@ -84,7 +86,7 @@ def _not_joined(host: str) -> int:
     raise AssertionError(NOT_JOINED)
 
 
-def _objects_at(url: str) -> Objects:
-    from bigcrawl.store.objects import Objects
+def _objects_at(url: str) -> ObjectStore:
+    from bigcrawl.store.objects import ObjectStore
 
-    return Objects(url)
+    return ObjectStore(url)

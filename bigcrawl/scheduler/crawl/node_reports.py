@@ -23,7 +23,7 @@ def read_report(text: str | bytes) -> dict[str, Any]:
     """Return a node's report, empty before its first one, or raise ValueError."""
     report = read_json(text or "{}")
     if not isinstance(report, dict):
-        raise ValueError("it is no object")  # noqa: TRY004 - of the text
+        raise ValueError("it must be a JSON object")  # noqa: TRY004 - of the text
     for name, value in report.items():
         if not _is_sound(name, value):
             raise ValueError(f"its {name} is {str(value)[:40]!r}")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import PolitenessConfig
     from bigcrawl.politeness.dns_cache import DnsCache
-    from bigcrawl.scheduler.gates.lookups import Lookups
+    from bigcrawl.scheduler.gates.lookups import LookupLimits
     from bigcrawl.scheduler.gates.ways_out import SetsAside
 
 
@@ -42,7 +42,7 @@ class AddressCheck:
         self,
         policy: PolitenessConfig,
         dns: DnsCache,
-        lookups: Lookups,
+        lookups: LookupLimits,
         aside: SetsAside,
         resolves_here: Callable[[str], bool],
         on_unidentified: Callable[[ConfigError], None],
@@ -70,10 +70,10 @@ class AddressCheck:
             Closed: the address is refused.
         """
         if self.proxy_resolves(host):
-            self._identify()
+            self._require_contact()
             return ""
-        found = self._dns.peek(host)
-        return self._checked(found) if found else None
+        found = self._dns.cached_addresses(host)
+        return self._require_allowed(found) if found else None
 
     async def find(self, host: str) -> str:
         """Look up and check the host's addresses. Return the one to connect to; empty if a proxy finds it.
@@ -84,7 +84,7 @@ class AddressCheck:
         if self._aside.blacklist.of_host(host):
             raise Closed(is_aside=True)
         if self.proxy_resolves(host):
-            self._identify()
+            self._require_contact()
             return ""
         await self._take_turn(host)
         try:
@@ -92,10 +92,10 @@ class AddressCheck:
         except DnsError as error:
             raise self._after_failed_lookup(host, error) from error
         self._failed_lookups.pop(host, None)
-        return self._checked(found)
+        return self._require_allowed(found)
 
     async def _take_turn(self, host: str) -> None:
-        if self._dns.knows(host) or self._dns.asking_ms(host) is not None:
+        if self._dns.has_answer(host) or self._dns.asking_ms(host) is not None:
             return
         if self._dns.under_way >= LOOKUPS_UNDER_WAY_MAX:
             raise Closed(retry_ms=LOOKUP_RETRY_MS)
@@ -123,16 +123,16 @@ class AddressCheck:
         self._failed_lookups.remember(host, error.failures)
         return Closed(retry_ms=error.retry_after_ms, failure="dns" if is_news else "")
 
-    def _checked(self, found: list[str]) -> str:
+    def _require_allowed(self, found: list[str]) -> str:
         if kind := self._guard.refusal(found):
             raise Closed(reason="refused-address", is_aside=True, about=f"the address {', '.join(found)} is {kind}")
         if len(self._aside.blacklist) and any(map(self._aside.refuses_address, found)):
             raise Closed(is_aside=True)
-        if not self._has_contact and addresses.refusal(found[0]) is None:
-            self._identify()
+        if not self._has_contact and addresses.refusal_of_address(found[0]) is None:
+            self._require_contact()
         return found[0]
 
-    def _identify(self) -> None:
+    def _require_contact(self) -> None:
         if not self._has_contact:
             self._on_unidentified(ConfigError(UNIDENTIFIED))
             raise Closed(retry_ms=UNIDENTIFIED_MS)

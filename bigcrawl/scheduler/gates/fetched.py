@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchedBody:
     status: int | None
     body: bytes = b""
     location: str = ""
@@ -34,10 +34,10 @@ class Fetch(Protocol):
 
     async def __call__(
         self, url: str, method: str = "GET", gaps: tuple[Space, ...] = (), like: bytes = b""
-    ) -> Fetched: ...
+    ) -> FetchedBody: ...
 
 
-def asked_rest_ms(fetched: Fetched, now_ms: int, longest_ms: int) -> int:
+def asked_rest_ms(fetched: FetchedBody, now_ms: int, longest_ms: int) -> int:
     """Return the rest that the server asks for, at most `longest_ms`; 0 for none."""
     if fetched.status not in OVERLOADED or not fetched.retry_after or not longest_ms:
         return 0

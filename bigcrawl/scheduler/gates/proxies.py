@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 def local_names(config: DnsConfig) -> Callable[[str], bool]:
     """Return a predicate for the hosts whose names this node resolves."""
     if config.is_proxys:
-        return _none
+        return _proxies_none
     is_set = config.obeys_environment and {"http", "https"} <= getproxies().keys()
-    return _bypasses if is_set else _all
+    return _bypasses_proxy if is_set else _proxies_all
 
 
-def _all(host: str) -> bool:
+def _proxies_all(host: str) -> bool:
     return True
 
 
-def _none(host: str) -> bool:
+def _proxies_none(host: str) -> bool:
     return False
 
 
-def _bypasses(host: str) -> bool:
+def _bypasses_proxy(host: str) -> bool:
     return bool(proxy_bypass(host))

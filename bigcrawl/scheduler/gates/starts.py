@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bigcrawl.clock import Clock
     from bigcrawl.scheduler.gates.address_check import AddressCheck
     from bigcrawl.scheduler.gates.fetched import Fetch
-    from bigcrawl.scheduler.gates.passages import Passages
+    from bigcrawl.scheduler.gates.passages import GatePassages
     from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
     from bigcrawl.scheduler.gates.ways_out import NotesFetches
     from bigcrawl.scheduler.records.held import HeldUrl
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.rules.head_rules import HeadRules
 
 
-class Starts:
+class FetchStarts:
     def __init__(
         self,
         addresses: AddressCheck,
-        passages: Passages,
+        passages: GatePassages,
         shared_hosts: SharedHosts,
         clock: Clock,
         turn: Callable[[], Awaitable[None]],
@@ -61,7 +61,7 @@ class Starts:
         passages = self._passages
         held.record_address(await self._addresses.find(held.host))
         if self.shared_hosts.are_kept:
-            await self._hold(held)
+            await self._hold_host(held)
         lines, grant = passages.lines(held.address, held.host, held.url), f"{held.partition}:{held.seq}"
         passage = await passages.passage(lines, held.due_ms, grant, held.passage)
         held.grant_start(passage, lines.gaps)
@@ -71,17 +71,17 @@ class Starts:
         """Begin a fetch of robots.txt or a HEAD in place of the URL's. False if the URL was given back meanwhile."""
         await self._turn()
         if self.shared_hosts.are_kept:
-            await self._hold(held)
+            await self._hold_host(held)
         if held.stage is not Stage.WAITING:
             return False
         held.go_to(Stage.ROBOTS)
         return True
 
-    async def _hold(self, held: HeldUrl) -> None:
+    async def _hold_host(self, held: HeldUrl) -> None:
         await asyncio.sleep(max(0, held.due_ms - self.clock.monotonic_ms()) / 1000)
         await self.shared_hosts.hold(held)
 
-    async def wait(self, host: str, due_ms: int, url: str) -> tuple[Space, ...]:
+    async def wait_for_start(self, host: str, due_ms: int, url: str) -> tuple[Space, ...]:
         """Wait until a URL of the host may be fetched, at least until `due_ms`. Return its gaps; raises as `grant`."""
         address = await self._addresses.find(host)
         lines = self._passages.lines(address, host, url)
@@ -99,7 +99,7 @@ class HeadFirst:
     def __init__(
         self,
         rules: HeadRules,
-        starts: Starts,
+        starts: FetchStarts,
         fetch: Fetch,
         gaps: NotesFetches,
         retry_after_max_ms: int,
@@ -112,7 +112,7 @@ class HeadFirst:
         self._retry_after_max_ms = retry_after_max_ms
 
     def is_due(self, held: HeldUrl) -> bool:
-        if not self._rules or held.fields.flags & ASKED or not self._rules.ask(held.url):
+        if not self._rules or held.fields.flags & ASKED or not self._rules.needs_head(held.url):
             return False
         try:
             request = look_at_request(held.fields.body)
@@ -120,12 +120,12 @@ class HeadFirst:
             return False
         return request.method == "GET" and not request.body
 
-    async def ask(self, held: HeldUrl) -> str:
+    async def send_head(self, held: HeldUrl) -> str:
         """Send a HEAD for a held URL. Return the rule that drops the URL; empty if it is to be fetched."""
-        gaps = await self._starts.wait(held.host, held.due_ms, held.url)
+        gaps = await self._starts.wait_for_start(held.host, held.due_ms, held.url)
         if held.stage is Stage.ENDED:
             raise Closed(retry_ms=0)  # another node has its host by now
-        with self._gaps.fetching(held.host):
+        with self._gaps.fetching_from(held.host):
             fetched = await self._fetch(held.url, "HEAD", gaps, held.fields.body)
         held.record_answer(asked_rest_ms(fetched, self._clock.now_ms(), self._retry_after_max_ms))
-        return self._rules.against(fetched.status, fetched.content_type, fetched.content_length)
+        return self._rules.dropping_rule(fetched.status, fetched.content_type, fetched.content_length)

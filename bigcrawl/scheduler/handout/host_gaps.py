@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bigcrawl.clock import Clock
-    from bigcrawl.scheduler.gates.delays import Paces
+    from bigcrawl.scheduler.gates.delays import HostDelays
     from bigcrawl.scheduler.handout.start_gaps import NoteGap
 
 HOSTS_REMEMBERED: Final = 20_000
@@ -23,7 +23,7 @@ HOSTS_REMEMBERED: Final = 20_000
 
 
 class HostGaps:
-    def __init__(self, clock: Clock, paces: Paces, connections: int, record_gap: NoteGap | None = None) -> None:
+    def __init__(self, clock: Clock, paces: HostDelays, connections: int, record_gap: NoteGap | None = None) -> None:
         self._clock = clock
         self._paces = paces
         self._record_gap = record_gap if connections == 1 else None
@@ -41,7 +41,7 @@ class HostGaps:
             self._ended.remember(host, (ended_ms, due_ms))
 
     @contextmanager
-    def fetching(self, host: str) -> Iterator[None]:
+    def fetching_from(self, host: str) -> Iterator[None]:
         """Return the context in which a robots.txt of the host is fetched, or a HEAD sent.
 
         The gap counts from the end of the block, even if the fetch fails. A longer rest that the answer asks for is

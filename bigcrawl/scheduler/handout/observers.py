@@ -217,13 +217,13 @@ class Observers:
         self._links_of = self._those_with("links_of")
         self._complete = self._those_with("complete")
         self._record_offered = self._those_with("record_offered")
-        self.record_headers = self._each("record_headers") or _ignore
-        self.record_unpacked = self._each("record_unpacked") or _ignore
-        self.record_end = self._each("record_end") or _ignore
-        self.record_robots = self._each("record_robots") or _ignore
-        self.record_sent = self._each("record_sent") or _ignore
-        self.record_gap = self._each("record_gap")
-        self.before_end = self._each("before_end")
+        self.record_headers = self._call_each("record_headers") or _do_nothing
+        self.record_unpacked = self._call_each("record_unpacked") or _do_nothing
+        self.record_end = self._call_each("record_end") or _do_nothing
+        self.record_robots = self._call_each("record_robots") or _do_nothing
+        self.record_sent = self._call_each("record_sent") or _do_nothing
+        self.record_gap = self._call_each("record_gap")
+        self.before_end = self._call_each("before_end")
         self._was_fetched = self._those_with("was_fetched")
         self._reported = self._those_with("reported")
 
@@ -236,7 +236,7 @@ class Observers:
         default = getattr(Observer, name)
         return tuple(getattr(one, name) for one in self.all if getattr(type(one), name) is not default)
 
-    def _each(self, name: str) -> Callable[..., None] | None:
+    def _call_each(self, name: str) -> Callable[..., None] | None:
         """Return a function that calls this method of each observer that has it; None if none has."""
         calls = self._those_with(name)
 
@@ -246,7 +246,7 @@ class Observers:
 
         return call_each if len(calls) > 1 else calls[0] if calls else None
 
-    def of(self, shape: type[T]) -> T | None:
+    def observer_of(self, shape: type[T]) -> T | None:
         """Return the observer of a feature, given its class; None if it does not observe."""
         found = self._of.get(shape)
         assert found is None or isinstance(found, shape), "it is stored by its class"
@@ -303,5 +303,5 @@ class Observers:
             await one.close()
 
 
-def _ignore(*args: object, **named: object) -> None:
+def _do_nothing(*args: object, **named: object) -> None:
     pass

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bigcrawl.clock import Clock
-    from bigcrawl.scheduler.gates.delays import Paces
+    from bigcrawl.scheduler.gates.delays import HostDelays
     from bigcrawl.scheduler.records.passage import Space
 
     NoteGap = Callable[[str, str, int, int], None]
@@ -30,7 +30,7 @@ class StartGaps:
     """Remembers when a fetch last started, and was last sent, at each gate. Measures the gaps kept."""
 
     def __init__(
-        self, clock: Clock, paces: Paces | None = None, connections: int = 1, record_gap: NoteGap | None = None
+        self, clock: Clock, paces: HostDelays | None = None, connections: int = 1, record_gap: NoteGap | None = None
     ) -> None:
         self._clock = clock
         self._record_gap = record_gap
@@ -41,7 +41,7 @@ class StartGaps:
 
     def try_start(self, gaps: tuple[Space, ...], now_ms: int) -> int:
         """Return 0 and record the start if a fetch that starts now keeps all its gaps, else return the ms to wait."""
-        wait_ms = _wait(self._started_ms, gaps, now_ms, 1)
+        wait_ms = _longest_rest(self._started_ms, gaps, now_ms, 1)
         if not wait_ms:
             for name, _ in gaps:
                 self._started_ms.remember(name, now_ms)
@@ -50,7 +50,7 @@ class StartGaps:
     def try_send(self, gaps: tuple[Space, ...]) -> int:
         """Return 0 and record the time if a fetch that is sent now keeps all its gaps, else return the us to wait."""
         now_us, sent_us, record_gap = self._clock.monotonic_us(), self._sent_us, self._record_gap
-        wait_us = _wait(sent_us, gaps, now_us, 1_000)
+        wait_us = _longest_rest(sent_us, gaps, now_us, 1_000)
         if wait_us:
             return wait_us
         for name, gap_ms in gaps:
@@ -78,7 +78,7 @@ class StartGaps:
         return MISSED if now_ms > until_ms else self.try_start(gaps, now_ms)
 
 
-def _wait(before: BoundedDict[str, int], gaps: tuple[Space, ...], now: int, a_ms: int) -> int:
+def _longest_rest(before: BoundedDict[str, int], gaps: tuple[Space, ...], now: int, a_ms: int) -> int:
     """Return the rest of the longest of these gaps; 0 if all are over. One ms has `a_ms` units of time."""
     wait = 0
     for name, gap_ms in gaps:

@@ -187,7 +187,7 @@ class Control:
         live = dict(pairs_of(await self._client.command("HGETALL", self._keys.delays)))
         rules, faults = delays_in_force(self._delays, live)
         for fault in faults:
-            logger.warning("%(fault)s; it is left out", {"fault": fault})
+            logger.warning("%(fault)s; it is ignored", {"fault": fault})
         self._delays_change = change
         self._paces.set_by_hand(DelayBook(rules, self._pld_of))
 
@@ -197,7 +197,7 @@ class Control:
         live = dict(pairs_of(await self._client.command("HGETALL", self._keys.blacklist)))
         entries, faults = in_force(self._blacklist, live)
         for fault in faults:
-            logger.warning("%(fault)s; it is left out", {"fault": fault})
+            logger.warning("%(fault)s; it is ignored", {"fault": fault})
         self._blacklist_change = change
         now = Blacklist(entries, self._pld_of, self._opened)
         if (entries, now.mark) == (self._aside.blacklist.entries, self._aside.blacklist.mark):

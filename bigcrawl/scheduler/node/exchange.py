@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.replies import sort_replies
-from bigcrawl.redisdb.scripts import Ended
+from bigcrawl.redisdb.scripts import EndedUrl
 from bigcrawl.scheduler.node.failed_fetches import FailedFetches
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 from bigcrawl.scheduler.records.body import look_at_body
@@ -22,7 +22,7 @@ from bigcrawl.url.canonical import authority_of, canonicalize, host_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bigcrawl.redisdb.scripts import Exchanged, TakenUrl
+    from bigcrawl.redisdb.scripts import ExchangeReply, TakenUrl
     from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
     from bigcrawl.scheduler.handout.handout import Handout
     from bigcrawl.scheduler.handout.observers import Observers
@@ -108,11 +108,11 @@ class UrlExchange:
             results = await self._client.run_each(calls)
         finally:
             for owned in shares:
-                self._ownership.due_heap.note(owned)
+                self._ownership.due_heap.add_partition(owned)
         now_ms = self._clock.monotonic_ms()
         replies = sort_replies(partitions, results)
         for owned in replies.lost:
-            self._ownership.table.lose(owned)
+            self._ownership.table.remove_lost(owned)
         done = replies.done
         # Ends come first, because the same call may have taken a URL that it returned.
         forgotten = [held for owned, _ in done for held in self._record_ends(owned, ends.get(owned, ()))]
@@ -154,10 +154,10 @@ class UrlExchange:
         """
         by_number, lanes, room_before = self._ownership.owned, self._handout.lanes, room
         found: dict[OwnedPartition, list[tuple[str, int]]] = {}
-        for lacking in lanes.lacking():
+        for lacking in lanes.missing_urls():
             owned = by_number.get(lacking.partition)
             if owned is None or owned.draining:
-                lanes.shut(lacking.host)
+                lanes.shut_lane(lacking.host)
                 continue
             more = owned.hot.by_host[lacking.host] - lacking.held
             lanes.record_more(lacking.host, has_more=more > 0)
@@ -173,7 +173,7 @@ class UrlExchange:
         by_number = self._ownership.owned
         shares = {}
         draining = []
-        for owned in self._ownership.due_heap.take(now_ms + HORIZON_MS):
+        for owned in self._ownership.due_heap.take_due(now_ms + HORIZON_MS):
             if owned.draining:
                 draining.append(owned)
             elif by_number.get(owned.keys.partition) is owned:
@@ -182,7 +182,7 @@ class UrlExchange:
                 if not room:
                     break
         for owned in draining:  # this node may keep it after all
-            self._ownership.due_heap.note(owned)
+            self._ownership.due_heap.add_partition(owned)
         return shares
 
     def _call(
@@ -192,7 +192,7 @@ class UrlExchange:
         share: int,
         ahead: Sequence[tuple[str, int]],
         now_ms: int,
-    ) -> scripts.Call[Exchanged]:
+    ) -> scripts.Call[ExchangeReply]:
         rows = [_end_row(held, now_ms) for held in ended]
         for held in ended:
             held.record_end_sent(self._rows_of(held))
@@ -241,14 +241,14 @@ class UrlExchange:
                 if held.end.counter.startswith("status:"):
                     self.pages += 1
                     self._record_page(held)
-                    self._ownership.hot_share.note(held.end.delay_ms)
+                    self._ownership.hot_share.record_rest(held.end.delay_ms)
         return ended
 
-    def _count(self, end: Ended) -> None:
+    def _count(self, end: EndedUrl) -> None:
         self.ends[end.counter] = self.ends.get(end.counter, 0) + 1
         self.bytes += end.fetched_bytes
 
-    def _record_taken(self, owned: OwnedPartition, share: int, reply: Exchanged, now_ms: int) -> None:
+    def _record_taken(self, owned: OwnedPartition, share: int, reply: ExchangeReply, now_ms: int) -> None:
         if self._ownership.owned.get(owned.keys.partition) is not owned:
             return  # its new owner has the URLs
         server_ms, next_due_ms, _, urls, ahead = reply
@@ -275,7 +275,7 @@ class UrlExchange:
         callbacks = self._callbacks
         missing = callbacks.first_missing(methods)
         if any(map(callbacks.drops, (*methods, missing))):
-            self._handout.ends.drop(held, "undecodable")
+            self._handout.ends.drop_url(held, "undecodable")
         elif missing:
             why = "its request is damaged" if missing == DAMAGED else f"the spider has no method {missing}"
             self._aside.put_unrunnable(held, why)
@@ -293,10 +293,10 @@ def waited_ms(held: HeldUrl, now_ms: int) -> int:
     return min(max(0, now_ms - (held.answered_ms or held.ended_ms) - 2), held.end.delay_ms)
 
 
-def _end_row(held: HeldUrl, now_ms: int) -> Ended:
+def _end_row(held: HeldUrl, now_ms: int) -> EndedUrl:
     assert held.end is not None, "an ended URL has an end"
     over_ms = waited_ms(held, now_ms)
-    return _new_tuple(Ended, (*held.end[:-1], over_ms)) if over_ms else held.end
+    return _new_tuple(EndedUrl, (*held.end[:-1], over_ms)) if over_ms else held.end
 
 
 def _held(owned: OwnedPartition, url: TakenUrl, due_ms: int) -> tuple[HeldUrl, tuple[str, ...]]:
@@ -311,7 +311,7 @@ def _held(owned: OwnedPartition, url: TakenUrl, due_ms: int) -> tuple[HeldUrl, t
         canonical = text if is_canonical else canonicalize(text, URL_BYTES_MAX)
         authority = authority_of(canonical)
         if not authority.endswith("//" + url.host) and host_of(canonical) != url.host:
-            raise ValueError(f"it is of another host than {url.host}")  # noqa: TRY301
+            raise ValueError(f"it has another host than {url.host}")  # noqa: TRY301
     except Exception as error:  # noqa: BLE001 - of damaged bytes
         logger.debug("a URL of %(host)s in Redis cannot be read: %(error)r", {"host": url.host, "error": error})
         text, has_errback, authority, methods = "", False, "", (DAMAGED,)

@@ -50,7 +50,7 @@ class Heartbeat:
             "partitions": len(self._ownership.owned),
             "only_failing": self.last_hosts.is_all,
             "stages": Counter(url.stage.value for url in self._handout.held),
-            "longest": self._ownership.longest,
+            "longest": self._ownership.longest_queue,
         }
         owned, late_ms = self._ownership.owned.keys(), self._handout.ends.late_ms
         [company] = await self._membership.beat(
@@ -84,7 +84,7 @@ class Leases:
     async def renew(self) -> None:
         sent_ms, looks = self._clock.monotonic_ms(), self._ownership.looks
         tell = self._tell_views
-        found = await looks.run(sent_ms, holds_urls=len(self._handout.held) > 0, sees_all=tell is not None)
+        found = await looks.poll_and_renew(sent_ms, holds_urls=len(self._handout.held) > 0, sees_all=tell is not None)
         for owned, view in found:
             owned.record_inbox(view)
             if owned.away.wants_look(sent_ms):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.handout.handout import Handout
     from bigcrawl.scheduler.node.exchange import UrlExchange
     from bigcrawl.scheduler.node.outbox import Outbox
-    from bigcrawl.scheduler.owner.news import News
+    from bigcrawl.scheduler.owner.news import PartitionNews
     from bigcrawl.scheduler.owner.ownership import Ownership
     from bigcrawl.scheduler.records.held_urls import HeldUrls
 
@@ -29,7 +29,7 @@ class Activity:
     """Shows whether anything has happened since a mark, so that expensive surveys of the crawl can be left out."""
 
     def __init__(
-        self, news: News, held: HeldUrls, outbox: Outbox, exchange: UrlExchange, membership: Membership
+        self, news: PartitionNews, held: HeldUrls, outbox: Outbox, exchange: UrlExchange, membership: Membership
     ) -> None:
         self._news = news
         self._held = held
@@ -62,7 +62,7 @@ class CrawlProgress:
         client, name, partitions = crawl.client, crawl.config.crawl.name, crawl.config.crawl.partitions
         budgets = ownership.crawl_budgets
         self._clock = crawl.clock
-        self.finish = FinishCheck(client, name, partitions, lambda: budgets.mark, budgets.callbacks.has)
+        self.finish = FinishCheck(client, name, partitions, lambda: budgets.current_mark, budgets.callbacks.has)
         self.activity = Activity(ownership.table.news, handout.held, outbox, exchange, crawl.membership)
         self.samples = Samples(client, name, crawl.membership)
         self._survey_mark: dict[tuple[str, str], int] = {}

@@ -50,7 +50,7 @@ class Trials:
             await self._announce(held)
         for held in self._suspects.overdue(PATIENCE_MS):
             self._handout.give_back(held, REST_MS)
-        for held in self._suspects.outlasting(PATIENCE_MS):
+        for held in self._suspects.in_flight_too_long(PATIENCE_MS):
             await self._let_others_go_on(held)
 
     async def send_again(self) -> None:
@@ -68,7 +68,7 @@ class Trials:
         [is_taken] = await self._client.run([scripts.try_suspect(owned.keys, owned.identity, held.seq)])
         if is_taken:
             logger.warning(
-                "%(url)s was in process when a node died, %(deaths)d times by now; it is tried alone",
+                "%(url)s was in flight when a node died, %(deaths)d times so far; its next fetch runs alone",
                 {"url": held.url, "deaths": held.suspicion.deaths},
             )
             self._suspects.record_announced(held)
@@ -100,11 +100,11 @@ class Trials:
                 await self._send(held.partition, letter)
                 self._buried.append((self._client.running_ms, held.partition, letter))
                 logger.error(
-                    "%(url)s is a dead letter: it was in process at %(deaths)d deaths of nodes, alone at the last; "
-                    "see scrapy frontier dead",
+                    "%(url)s is a dead letter: it was in flight when a node died, %(deaths)d times, the last time "
+                    "alone; see `scrapy frontier dead`",
                     {"url": held.url, "deaths": held.suspicion.deaths},
                 )
-                self._handout.ends.drop(held, "poison")
+                self._handout.ends.drop_url(held, "poison")
             self._suspects.forget_proven(held)
 
     async def _send(self, partition: int, letter: DeadLetter) -> None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.file_work import FileThread
     from bigcrawl.scheduler.partition.manifest import Manifest
     from bigcrawl.scheduler.partition.partition import Partition
-    from bigcrawl.store.objects import Objects
+    from bigcrawl.store.objects import ObjectStore
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ _tried_ms = attrgetter("points.tried_ms")
 class NodeStore(NoStore):
     is_used = True
 
-    def __init__(self, objects: Objects, crawl: JoinedCrawl, thread: FileThread, table: OwnedTable) -> None:
+    def __init__(self, objects: ObjectStore, crawl: JoinedCrawl, thread: FileThread, table: OwnedTable) -> None:
         self._objects = objects
         self._crawl = crawl.config.crawl.name
         self._interval_ms = crawl.config.store.interval_ms
@@ -77,7 +77,7 @@ class NodeStore(NoStore):
         Raises:
             TransientStoreError: the store failed.
         """
-        epochs = await asyncio.gather(*(self._run(self._series_of(p).last_epoch) for p in partitions))
+        epochs = await asyncio.gather(*(self._run_in_thread(self._series_of(p).last_epoch) for p in partitions))
         return dict(zip(partitions, epochs, strict=True))
 
     async def newest_manifest(self, partition: int) -> Manifest | None:
@@ -86,7 +86,7 @@ class NodeStore(NoStore):
         Raises:
             CorruptionError: the two newest points are damaged.
         """
-        return await self._run(partial(self._newest_manifest, partition))
+        return await self._run_in_thread(partial(self._newest_manifest, partition))
 
     def _newest_manifest(self, partition: int) -> Manifest | None:
         series = self._series_of(partition)
@@ -98,7 +98,7 @@ class NodeStore(NoStore):
         Raises:
             CorruptionError: the two newest points are damaged, or the local manifest is.
         """
-        return await self._run(partial(self._fetch_newer, partition, directory))
+        return await self._run_in_thread(partial(self._fetch_newer, partition, directory))
 
     def _fetch_newer(self, partition: int, directory: Path) -> PointSeries:
         series = self._series_of(partition)
@@ -120,7 +120,7 @@ class NodeStore(NoStore):
         """
         assert series is not None, "it was fetched"
         points = StoredPoints(disk, series, self._clock.monotonic_ms())
-        await self._put(points)
+        await self._put_point(points)
         return points
 
     def begin_due(self, checkpoint: int = 0) -> None:
@@ -134,31 +134,34 @@ class NodeStore(NoStore):
         self._look_ms = now_ms + LOOK_MS
         due = [
             owned
-            for owned in self._table.sound
+            for owned in self._table.undamaged
             if owned.points is not None
             and owned not in self._storing
             and owned.points.is_due(now_ms, self._interval_ms, checkpoint)
         ]
-        for owned in self._table.sound:
+        for owned in self._table.undamaged:
             if owned.points is not None and owned.points.record_order(checkpoint):
                 self._table.record_owed(owned)
         for owned in sorted(due, key=_tried_ms)[: AT_ONCE - len(self._storing)]:
-            self._storing[owned] = asyncio.create_task(self._store(owned, checkpoint))
+            self._storing[owned] = asyncio.create_task(self._store_points(owned, checkpoint))
         if len(due) > AT_ONCE:
             self._look_ms = now_ms
 
-    async def _store(self, owned: OwnedPartition, checkpoint: int) -> None:
+    async def _store_points(self, owned: OwnedPartition, checkpoint: int) -> None:
         points = owned.points
         assert points is not None, "the crawl has a store"
         try:
-            await self._put(points, checkpoint)
+            await self._put_point(points, checkpoint)
             trim = scripts.trim_partition(owned.keys, owned.identity, *points.trim, owned.publishing.checkpoint_state())
             await self._client.run([trim])
-            await self._run(points.clear)
+            await self._run_in_thread(points.clear)
         except CorruptionError as error:
             self._table.set_apart(owned, error)
         except OwnershipLostError:
-            logger.debug("partition %(partition)d was lost while it was stored", {"partition": owned.keys.partition})
+            logger.debug(
+                "partition %(partition)d was lost to another node while its files were copied to the store",
+                {"partition": owned.keys.partition},
+            )
         except TransientStoreError as error:
             logger.debug("partition %(partition)d: %(error)s", {"partition": owned.keys.partition, "error": error})
         finally:
@@ -180,12 +183,12 @@ class NodeStore(NoStore):
         if owned in self._storing:
             await asyncio.wait([self._storing[owned]])
         if owned.points is not None and owned.points.is_due(self._clock.monotonic_ms(), 0):
-            await self._put(owned.points)
+            await self._put_point(owned.points)
 
-    async def _put(self, points: StoredPoints, checkpoint: int = 0) -> None:
+    async def _put_point(self, points: StoredPoints, checkpoint: int = 0) -> None:
         try:
             copy = await self._thread.run(partial(points.begin, self._clock.monotonic_ms(), checkpoint))
-            await self._run(partial(points.put, copy))
+            await self._run_in_thread(partial(points.put, copy))
             points.record_put(copy)
         finally:
             points.end()
@@ -201,15 +204,15 @@ class NodeStore(NoStore):
     def _series_of(self, partition: int) -> PointSeries:
         return PointSeries(self._objects, f"{self._crawl}/p{partition:04d}")
 
-    async def _run(self, work: Callable[[], T]) -> T:
+    async def _run_in_thread(self, work: Callable[[], T]) -> T:
         """Run work in a thread of the store, and record the store's health."""
         try:
             result = await asyncio.get_running_loop().run_in_executor(self._workers, work)
         except TransientStoreError as error:
             if self._failed_ms is None:
                 logger.warning(
-                    "durable points do not reach the store: %(error)s. Redis keeps the inboxes until they do, and "
-                    "nodes wait when those are long: check BIGCRAWL_STORE_URL, its credentials and its space",
+                    "partitions are not backed up to the store: %(error)s. Redis keeps the inboxes until they are, "
+                    "and nodes wait when those are long: check BIGCRAWL_STORE_URL, its credentials and its space",
                     {"error": error},
                 )
             self._failed_ms = self._clock.monotonic_ms()

@@ -25,7 +25,7 @@ ASKED = "asked"
 """The mark of the rules by which URLs are withheld, see `StepSources.asked_mark`."""
 
 
-class Publishing:
+class PublishedCounts:
     """The published counts of one partition; `is_owed` if Redis may not know the latest."""
 
     def __init__(

@@ -22,7 +22,7 @@ RESTS = 5  # a rest takes this many times its part, so the loop loses a twelfth 
 LOOK_S = 0.02  # between two checks whether the merge may still rest
 
 
-class YieldingFiles(DiskFiles):
+class ThrottledFiles(DiskFiles):
     """The file system, for a thread that shares its core with the loop; `may_rest` is called in that thread."""
 
     def __init__(self, may_rest: Callable[[], bool], record_sign: Callable[[], None] = lambda: None) -> None:
@@ -55,10 +55,10 @@ class YieldingFiles(DiskFiles):
             self._record_sign()
             used_s = time.thread_time() - began_s
             if used_s >= PORTION_S:
-                self._rest(RESTS * used_s)
+                self._pause(RESTS * used_s)
                 began_s = time.thread_time()
 
-    def _rest(self, seconds: float) -> None:
+    def _pause(self, seconds: float) -> None:
         until_s = time.monotonic() + seconds
         while self._may_rest() and (left_s := until_s - time.monotonic()) > 0:
             time.sleep(min(left_s, LOOK_S))

@@ -132,7 +132,7 @@ class Fifo:
             at_head = segment.number == self._segment
             if at_head and (self._offset < segment.length or segment.number == self._log.open_tail):
                 return
-            self._log.drop(segment.number)
+            self._log.forget_segment(segment.number)
 
     def _check(self) -> None:
         self._log._check()

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 _RESCORED_BYTES = 16 << 20
 
 
-class Rescoring:
+class RescoringRound:
     def __init__(self) -> None:
         self._left: dict[int, int] = {}
         self._outdated: frozenset[int] = frozenset()
         self.rescored_ever = 0
 
-    def fork(self) -> Rescoring:
-        other = Rescoring()
+    def fork(self) -> RescoringRound:
+        other = RescoringRound()
         other._left, other._outdated, other.rescored_ever = self._left.copy(), self._outdated, self.rescored_ever
         return other
 

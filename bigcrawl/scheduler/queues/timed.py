@@ -71,7 +71,7 @@ class TimedUrls:
         self._queues[name].append(url)
         self._waiting += 1
 
-    def keep(self, url: QueuedUrl) -> None:
+    def keep_for_good(self, url: QueuedUrl) -> None:
         self._queues[KEPT].append(url)
 
     def release(self, now_s: int, urls_max: int) -> list[QueuedUrl]:

@@ -59,8 +59,8 @@ def order_of(priority: int, seq: int) -> int:
 
 def priority_after_failure(priority: int) -> int:
     """Return the priority after a failed try: behind all untried URLs, and behind those with fewer tries."""
-    return clamped(min(priority, 0) - 1)
+    return clamp_priority(min(priority, 0) - 1)
 
 
-def clamped(priority: int) -> int:
+def clamp_priority(priority: int) -> int:
     return max(-PRIORITY_MAX, min(PRIORITY_MAX, priority))

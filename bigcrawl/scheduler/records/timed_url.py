@@ -52,7 +52,7 @@ def decode_timed(data: bytes) -> list[TimedUrl]:
     try:
         rows = msgpack.unpackb(isal_zlib.decompress(data[1:]), raw=False, strict_map_key=False)
         is_sound = all(_is_sound(row) for row in rows)
-        return [TimedUrl(row[0], row[1], QueuedUrl(*row[2:])) for row in rows] if is_sound else _refuse()
+        return [TimedUrl(row[0], row[1], QueuedUrl(*row[2:])) for row in rows] if is_sound else _raise_format_error()
     except TimedFormatError:
         raise
     except Exception as error:
@@ -69,5 +69,5 @@ def _is_sound(row: Sequence[Any]) -> bool:
     return is_in_range and not unsound_urls([QueuedUrl(*row[2:])])
 
 
-def _refuse() -> list[TimedUrl]:
+def _raise_format_error() -> list[TimedUrl]:
     raise TimedFormatError("a timed URL has too many or too few fields, or one of a wrong type or out of range")

@@ -36,17 +36,17 @@ class PageRules:
     def __init__(self, config: FilterConfig, where: str = "") -> None:
         """`where` says in errors what has the values; empty for the settings."""
         self._types = frozenset(_media_type(one, where or "BIGCRAWL_FILTER_MEDIA_TYPES") for one in config.media_types)
-        self._strings = _strings(config.strings, where or "BIGCRAWL_FILTER_STRINGS")
+        self._strings = _parse_strings(config.strings, where or "BIGCRAWL_FILTER_STRINGS")
         self._languages = _languages_of(config.languages) if config.languages else None
         self._takes = lru_cache(1_024)(self._looks_up)
 
     def __bool__(self) -> bool:
         return bool(self._types or self._strings or self._languages)
 
-    def takes(self, media_type: str) -> bool:
+    def accepts_type(self, media_type: str) -> bool:
         return not self._types or self._takes(media_type)
 
-    def against(self, text: Callable[[int], str]) -> str:
+    def dropping_rule(self, text: Callable[[int], str]) -> str:
         """Return the rule that drops a page, or an empty string; `text` returns the page's first n bytes as text."""
         if not self._strings and self._languages is None:
             return ""
@@ -56,7 +56,7 @@ class PageRules:
             for string in self._strings:
                 if string in folded:
                     return STRING
-        return LANGUAGE if self._languages is not None and not self._languages.has(page) else ""
+        return LANGUAGE if self._languages is not None and not self._languages.is_wanted(page) else ""
 
     def _looks_up(self, media_type: str) -> bool:
         return media_type in self._types or f"{media_type.partition('/')[0]}/*" in self._types
@@ -95,7 +95,7 @@ def _media_type(written: str, where: str) -> str:
     return found
 
 
-def _strings(written: Iterable[str], where: str) -> tuple[str, ...]:
+def _parse_strings(written: Iterable[str], where: str) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(string.lower() for string in written))
     if len(found) > _STRINGS_MAX:
         raise ConfigError(f"{where} has {len(found)} texts; {_STRINGS_MAX} may be")

@@ -82,9 +82,9 @@ def test_what_the_web_says_is_text(tmp_path: Path) -> None:
     """Media types, URLs, reasons, PLDs and names of hosts that want to be elements, or end the data."""
     tallies = Tallies()
     tallies.record_answer(200, HOSTILE.encode(), HOSTILE.encode(), 5)
-    tallies.media_types.note(HOSTILE, 1)  # as if it had passed
-    tallies.host_gaps.note(HOSTILE, 1_000, 1_000)
-    tallies.server_gaps.note(HOSTILE, 1_000, 1_000)
+    tallies.media_types.count_name(HOSTILE, 1)  # as if it had passed
+    tallies.host_gaps.count_gap(HOSTILE, 1_000, 1_000)
+    tallies.server_gaps.count_gap(HOSTILE, 1_000, 1_000)
     error = {"reason": HOSTILE, "pld": HOSTILE, "fetches": 1, "last": HOSTILE, "example": f"http://a.example/{HOSTILE}"}
     figures = figures_of(
         tmp_path, tallies, errors=[error], plds=PldFigures([TopPld(HOSTILE, 1, 1, 1, 1, 1)], [], {}, None, 0)

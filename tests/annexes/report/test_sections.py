@@ -13,16 +13,16 @@ from bigcrawl.views.figures import PldFigures
 from bigcrawl.views.plds import TopPld
 from bigcrawl_report.document import document_of
 from bigcrawl_report.irlbot import by_degree, percentile
-from bigcrawl_report.rates import STEPS_MAX, Rates, step_s_of
+from bigcrawl_report.rates import STEPS_MAX, HistoryRates, step_s_of
 from tests.annexes.report.figures import BEGUN_S, figures_of, history_of, status_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.views.figures import Columns, Figures
+    from bigcrawl.views.figures import Columns, CrawlFigures
 
 
-def rows_of(figures: Figures, name: str) -> dict[Any, Any]:
+def rows_of(figures: CrawlFigures, name: str) -> dict[Any, Any]:
     """A table's rows by their first cell; the other one, or the tuple of the others."""
     rows = document_of(figures).to_json()["tables"][name]["rows"]
     return {first: others[0] if len(others) == 1 else tuple(others) for first, *others in rows}
@@ -77,7 +77,7 @@ def test_rare_names_are_counted_together(tmp_path: Path) -> None:
 def test_gaps_that_were_too_short_are_told(tmp_path: Path) -> None:
     tallies = Tallies()
     for gap_ms in (900, 1_000, 1_500):
-        tallies.host_gaps.note("a.example", gap_ms, 1_000)
+        tallies.host_gaps.count_gap("a.example", gap_ms, 1_000)
     figures = figures_of(tmp_path, tallies)
     due = rows_of(figures, "due")
     assert due["hosts: gaps that were too short"] == "1 of 3"
@@ -149,16 +149,16 @@ def test_steps_are_of_ten_minutes_unless_they_were_too_few_or_too_many(span_s: f
 
 
 def test_rates_end_where_no_node_ran() -> None:
-    rates = Rates(history_of([n * 10.0 for n in range(6 * 360 + 1)], 5.0, stopped=(7_200, 14_400)))
+    rates = HistoryRates(history_of([n * 10.0 for n in range(6 * 360 + 1)], 5.0, stopped=(7_200, 14_400)))
     assert rates.step_s == 600
     assert rates.a_second("pages") == [5.0] * 12 + [None] * 12 + [5.0] * 12
-    assert rates.levels("nodes")[12] is None
+    assert rates.level_per_step("nodes")[12] is None
     assert rates.active_s == 4 * 3_600
     assert rates.ends_s[0] == BEGUN_S + 600
 
 
 def test_a_long_history_has_bounded_steps() -> None:
-    rates = Rates(history_of([n * 3_600.0 for n in range(1_800)]))
+    rates = HistoryRates(history_of([n * 3_600.0 for n in range(1_800)]))
     assert len(rates.steps) <= STEPS_MAX
     assert {rate for rate in rates.a_second("pages") if rate is not None} == {10.0}
 
@@ -167,7 +167,7 @@ def test_a_counter_that_fell_is_a_gap() -> None:
     """Redis has forgotten its last second, or the operator had URLs forgotten: no rate is below zero."""
     history = history_of([n * 10.0 for n in range(37)])
     history["seen"][20] = 0.0
-    rates = Rates(history).a_second("seen")
+    rates = HistoryRates(history).a_second("seen")
     assert rates.count(None) == 1
     assert min(rate for rate in rates if rate is not None) >= 0
 
@@ -175,6 +175,6 @@ def test_a_counter_that_fell_is_a_gap() -> None:
 def test_a_value_that_was_not_sampled_is_a_gap() -> None:
     history = history_of([n * 10.0 for n in range(61)])
     history["pages"][:30] = [None] * 30
-    rates = Rates(history).a_second("pages")
+    rates = HistoryRates(history).a_second("pages")
     assert rates.count(None) == len(rates) // 2
     assert set(rates) == {None, 10.0}

@@ -14,8 +14,7 @@ import ada_url
 import pytest
 from protego import Protego
 
-from bigcrawl.listings.feeds import FeedEntry, feeds_of_page, is_feed
-from bigcrawl.listings.feeds import entries as feed_entries
+from bigcrawl.listings.feeds import FeedEntry, feed_entries, feeds_of_page, is_feed
 from bigcrawl_simweb.basics.answer import Fault
 from bigcrawl_simweb.basics.features import ALL, Feature, Naming, features_named
 from bigcrawl_simweb.basics.resources import Kind

@@ -69,7 +69,7 @@ def test_a_limit_of_a_feature_that_is_gone_is_unknown(tmp_path: Path) -> None:
     code = "from bigcrawl.scheduler.rules.budget_rules import parse_rules; parse_rules({'a.example': {'pages': 5}})"
     done = subprocess.run([sys.executable, "-c", code], cwd=package, capture_output=True, text=True, check=False)
     told = "BIGCRAWL_BUDGET_RULES['a.example'] has an unknown limit 'pages'; must be one of "
-    assert done.stderr.rstrip().endswith(f"{told}budget, revisit, priority, depth")
+    assert done.stderr.rstrip().endswith(f"{told}budget, depth, priority, revisit")
 
 
 def test_a_feature_is_added(tmp_path: Path, web: SimulatedWeb) -> None:

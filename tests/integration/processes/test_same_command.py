@@ -30,7 +30,7 @@ def test_crawl_begins_anew_when_told_to(tmp_path: Path, redis_url: str, crawl_na
         assert pages_of(site) == len(urls)
 
         log = project.run(*urls, output=BEGINS_ANEW, BIGCRAWL_FRESH=1)
-        assert f"crawl {crawl_name} begins anew" in log
+        assert f"crawl {crawl_name} starts from scratch" in log
         assert pages_of(site) == 2 * len(urls)
         assert sorted(in_json_lines(items)) == sorted(urls)
         assert set(warc_files(warcs)) > stored

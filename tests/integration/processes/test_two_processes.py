@@ -35,6 +35,6 @@ def test_second_process_joins_without_the_seeds_file(tmp_path: Path) -> None:
             assert first.wait(300) == 0
             assert second.wait(300) == 0
             said = second.log.read_text()
-            assert "the seeds are not here" in said
+            assert "this node has no seeds" in said
             assert "Traceback" not in said
         assert_complete(web.report(delay_ms=1_000))

@@ -196,9 +196,9 @@ def test_what_is_wrong_is_told_in_a_line(tmp_path: Path, exported: tuple[Path, C
         assert said.stderr.count("\n") == 1
         return said.stderr
 
-    assert "is there: choose another name" in refused(old, "export", str(file))
+    assert "exists already: choose another name" in refused(old, "export", str(file))
     assert "No such file" in refused(new, "import", str(tmp_path / "none"))
-    assert "is no file of `scrapy frontier export`" in refused(new, "import", str(other))
+    assert "was not written by `scrapy frontier export`" in refused(new, "import", str(other))
     small = Crawl(tmp_path / "new", [], {"BIGCRAWL_PARTITIONS": 4}, name="new")
     assert "BIGCRAWL_PARTITIONS is 4, but was 8" in refused(small, "import", str(file))
     assert "ends too soon" in refused(new, "import", str(cut))

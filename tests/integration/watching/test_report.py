@@ -170,9 +170,9 @@ def test_a_node_that_found_no_time_to_leave_is_not_waited_for(tmp_path: Path) ->
         report = EndReport(get_crawler(), config, tmp_path / "report")
         now_s, _ = server.client.time()
         server.client.zadd(CrawlKeys(config.crawl.name).beats, {"this-node": now_s * 1000})
-        assert not report._write("another-node")
+        assert not report._write_report("another-node")
         assert not (tmp_path / "report").exists()
-        assert report._write("this-node")
+        assert report._write_report("this-node")
         assert (tmp_path / "report" / "report.html").exists()
 
 

@@ -115,7 +115,7 @@ class MirrorWorld:
             directory = other.directory(number)
             [epoch] = list_committed(directory, DiskFiles())[:1]
             own = EpochDirectory(epoch_path(directory, epoch), epoch, DiskFiles())
-            manifest = decode_manifest(own.place(MANIFEST), own.read(MANIFEST))
+            manifest = decode_manifest(own.relative_path(MANIFEST), own.read(MANIFEST))
             tables = Tables.restore(own, manifest.tables)
             for name in names:
                 for records in tables[name].records():

@@ -110,7 +110,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[ActionCall]:
                 raise errors[word]
         return {"name": call.name}
 
-    monkeypatch.setattr(module, "run", run)
+    monkeypatch.setattr(module, "run_action", run)
     return made
 
 
@@ -186,7 +186,7 @@ def test_a_failure_is_one_line(calls: list[ActionCall], word: str, status: int, 
         (request("OPTIONS", "/api/pause"), 405, "use GET or POST"),
         (request("GET", "/api/hosts?limit=x"), 400, "limit is 'x'; must be a number"),
         (request("GET", "/api/hosts?word=" + "a" * 9000), 414, "longer than 8,192 bytes"),
-        (post("/api/pause", b"{"), 400, "the body is no JSON"),
+        (post("/api/pause", b"{"), 400, "the body is not JSON"),
         (post("/api/pause", b"{}", "wrong" * 5), 401, "token is missing or wrong"),
         (request("GET", "/api/status", Host="evil.example"), 403, "Host header"),
         (request("GET", "/", Host="evil.example"), 403, "Host header"),

@@ -20,7 +20,7 @@ from bigcrawl.extensions.progress import Progress
 from bigcrawl.politeness.addresses import AddressGuard
 from bigcrawl.scheduler.adapter.registry import mark_failed, register
 from bigcrawl.scheduler.crawl.survey import Survey
-from bigcrawl.scheduler.handout.concurrency import Crowd
+from bigcrawl.scheduler.handout.concurrency import ConcurrencyLimit
 from tests.unit.scheduler.world import make_config
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Frontier:
         self.answers = answers
         self.asked = asyncio.Event()
         self.last_survey: Survey | None = Survey(4, counts=Counter({"status:200": 7, "appended_urls": 9}))
-        self.crowd = Crowd(self.config.pace, ManualClock(), lambda limit: None)
+        self.crowd = ConcurrencyLimit(self.config.pace, ManualClock(), lambda limit: None)
         self.node = SimpleNamespace(
             progress=SimpleNamespace(pages_before=3, survey_lately=self.survey),
             handout=SimpleNamespace(crowd=self.crowd),
@@ -97,11 +97,11 @@ def test_line_tells_of_a_crowd_while_there_is_one(tmp_path: Path, monkeypatch: p
     """How many pages are fetched at a time, and how many there might be; nothing where it is all of them."""
     frontier = Frontier(tmp_path, [])
     progress = new_progress(frontier)
-    assert progress._line(seen(13), 1.0).endswith("; 13.0 MB")
-    assert "crowded" not in " ".join(progress._parts(seen(13), 1.0))
-    monkeypatch.setattr(Crowd, "is_crowded", True)
-    assert progress._line(seen(13), 1.0).endswith("; 13.0 MB; crowded: 16 of 16 fetches at a time")
-    assert progress._parts(seen(13), 1.0)[2] == "crowded: 16 of 16"
+    assert progress._log_line(seen(13), 1.0).endswith("; 13.0 MB")
+    assert "crowded" not in " ".join(progress._line_parts(seen(13), 1.0))
+    monkeypatch.setattr(ConcurrencyLimit, "is_crowded", True)
+    assert progress._log_line(seen(13), 1.0).endswith("; 13.0 MB; crowded: 16 of 16 fetches at a time")
+    assert progress._line_parts(seen(13), 1.0)[2] == "crowded: 16 of 16"
 
 
 def test_summary_is_printed_at_the_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,7 +140,7 @@ def test_nothing_is_printed_where_there_is_nothing_to_tell(
 def test_numbers_of_a_large_crawl_stay_short(tmp_path: Path) -> None:
     """A row of a crawl of billions has room for as much as one of hundreds."""
     progress = new_progress(Frontier(tmp_path, []))
-    small, large = (progress._parts(seen(pages), 123.4) for pages in (13, 1_234_567_890))
+    small, large = (progress._line_parts(seen(pages), 123.4) for pages in (13, 1_234_567_890))
     assert small[0] == "13 pages"
     assert large[0] == "1.23G pages"
     assert len(", ".join(large)) < 80

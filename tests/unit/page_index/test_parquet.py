@@ -13,8 +13,8 @@ from fastwarc.warc import ArchiveIterator as FastwarcIterator
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from bigcrawl.page_index.cdxj import read_line
-from bigcrawl.page_index.index_files import index_file, index_path, unindexed
-from bigcrawl.warc.origins import Origins
+from bigcrawl.page_index.index_files import index_file, index_path, unindexed_files
+from bigcrawl.warc.origins import RecentOrigins
 from bigcrawl.warc.segments import WarcWriter
 from tests.unit.page_index.test_index_files import URLS, warc_file
 from tests.unit.warc.reading import exchange
@@ -43,7 +43,7 @@ def answer(number: int, url: str, body: bytes = b"page", **more: Any) -> Exchang
 
 def rows_of(directory: Path, *pages: Exchange) -> list[dict[str, Any]]:
     """What is in the Parquet file of a WARC file with these pages."""
-    writer = WarcWriter(directory, "c", "n", origins=Origins(10))
+    writer = WarcWriter(directory, "c", "n", origins=RecentOrigins(10))
     for page in pages:
         writer.write(page)
     writer.close()
@@ -173,10 +173,10 @@ def test_a_file_without_one_of_its_indexes_is_to_be_indexed(tmp_path: Path) -> N
     """So a crawl that asks for Parquet from now on makes it of the files that it has."""
     path = warc_file(tmp_path)
     index_file(path, ["cdxj"])
-    assert unindexed(tmp_path, ["cdxj"]) == []
-    assert unindexed(tmp_path, KINDS) == [path]
+    assert unindexed_files(tmp_path, ["cdxj"]) == []
+    assert unindexed_files(tmp_path, KINDS) == [path]
     index_file(path, ["parquet"])
-    assert unindexed(tmp_path, KINDS) == []
+    assert unindexed_files(tmp_path, KINDS) == []
 
 
 def test_a_file_of_others_makes_a_table_too(tmp_path: Path) -> None:

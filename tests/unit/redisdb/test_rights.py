@@ -82,7 +82,7 @@ def test_a_nodes_commands_are_those_it_sends(known: set[str]) -> None:
     modules = [path for path in PACKAGE.rglob("*.py") if path.parent.name not in ("simweb", "redisdb")]
     others = {"simweb", "commands", "views", "deletion.py"}
     modules = [path for path in modules if not others & {*path.parts}]
-    needed = called_by_scripts(set(script_texts.names()) - OTHERS_SCRIPTS) | sent_by_modules(modules, known)
+    needed = called_by_scripts(set(script_texts.script_names()) - OTHERS_SCRIPTS) | sent_by_modules(modules, known)
     assert set(NODE_COMMANDS) == needed | {"HMGET"}
     assert not NOT_A_NODES & set(NODE_COMMANDS)
 

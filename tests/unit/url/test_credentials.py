@@ -62,7 +62,7 @@ UNREADABLE = [
     ("ftp://zoe:secret@a.example/", "scheme"),
     ("//zoe:secret@a.example/", "scheme"),
     ("zoe:secret@a.example/", "scheme"),
-    ("http://zoe:sec/ret@a.example/", "syntax"),  # a slash ends the authority, and `sec` is no port
+    ("http://zoe:sec/ret@a.example/", "syntax"),  # a slash ends the authority, and `sec` is not a port
     ("http://zoe:sec?ret@a.example/", "syntax"),
     ("http://zoe:sec#ret@a.example/", "syntax"),
     ("http://zoe:secret@/", "empty-host"),
@@ -101,7 +101,7 @@ def test_url_without_them_is_not_refused(url: str, _asked: str) -> None:
 
 @pytest.mark.parametrize(("url", "reason"), UNREADABLE)
 def test_error_about_a_url_shows_no_password(url: str, reason: str) -> None:
-    """Where it is no URL, all before the last @ may be one."""
+    """Where it is not a URL, all before the last @ may be one."""
     refuse_credentials("http://a.example/")
     with pytest.raises(UrlError) as refused:
         canonicalize(url)

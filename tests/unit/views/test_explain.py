@@ -16,7 +16,7 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness.dns_cache import DnsAnswer
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
 from bigcrawl.scheduler.adapter.request_codec import encode_request
-from bigcrawl.scheduler.gates.dns_answers import SharedAnswers
+from bigcrawl.scheduler.gates.dns_answers import SharedDnsAnswers
 from bigcrawl.url.canonical import UrlError
 from bigcrawl.views.explain import explain_url
 from tests.support.keys import KEYS, url_key
@@ -272,7 +272,7 @@ def test_blacklisted_address_is_named(tmp_path: Path, crawl_name: str, redis_url
         async with world(tmp_path, crawl_name, redis_url, blacklist=("203.0.113.0/24", "b.example")) as w:
             await w.joined()
             assert (await asked(w))["blacklisted"] is None
-            answers = SharedAnswers(w.client, CrawlKeys(crawl_name), w.config.dns.shared_answers)
+            answers = SharedDnsAnswers(w.client, CrawlKeys(crawl_name), w.config.dns.shared_answers)
             answers.put("a.example", DnsAnswer(("198.51.100.1", "203.0.113.9"), 60_000))
             await answers.get("a.example")  # one round trip tells and asks
             found = await asked(w)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bigcrawl.scheduler.crawl.survey import Survey
-from bigcrawl.views.standstill import Facts, done_in_s, standstill
+from bigcrawl.views.standstill import CrawlFacts, done_in_s, standstill_reasons
 
 RESTS = {"host": "a.example", "due_in_s": 12.3, "failures": 0, "why": None}
 FAILS = {"host": "a.example", "due_in_s": 1234.5, "failures": 3, "why": "timeout"}
@@ -18,9 +18,9 @@ def seen(counts: dict[str, int] | None = None, owned: int = 4, **fields: Any) ->
     return Survey(4, owned=owned, counts=Counter(counts or {}), **fields)
 
 
-def facts(survey: Survey, report: dict[str, Any] | None = None, **fields: Any) -> Facts:
+def facts(survey: Survey, report: dict[str, Any] | None = None, **fields: Any) -> CrawlFacts:
     """A crawl with one node, unless `reports` are given."""
-    return Facts(survey, **{"reports": {"n1": {"rate": 0.0, **(report or {})}}, **fields})
+    return CrawlFacts(survey, **{"reports": {"n1": {"rate": 0.0, **(report or {})}}, **fields})
 
 
 CASES = {
@@ -100,14 +100,14 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_reasons(name: str) -> None:
     found, said = CASES[name]
-    assert standstill(found) == said
+    assert standstill_reasons(found) == said
     assert done_in_s(found) is None
 
 
 def test_damage_holds_the_end_up() -> None:
-    [reason] = standstill(facts(seen({"damaged": 1})))
+    [reason] = standstill_reasons(facts(seen({"damaged": 1})))
     assert "damaged partitions: use `scrapy frontier repair`, or restore" in reason
-    [reason] = standstill(facts(seen({"rejected": 2}, rejected_in=[1])))
+    [reason] = standstill_reasons(facts(seen({"rejected": 2}, rejected_in=[1])))
     assert "2 inbox entries could not be read: `scrapy frontier rejected`" in reason
 
 
@@ -116,6 +116,6 @@ def test_crawl_that_fetches_says_when_it_is_done() -> None:
     found = facts(
         seen(urls_disk=900, urls_inbox=50, urls_queued=40, urls_taken=10), reports={"a": {"rate": 3}, "b": {"rate": 7}}
     )
-    assert standstill(found) == []
-    assert standstill(found._replace(has_speed=False)) == ["its speed is 0 for now, by BIGCRAWL_SPEED"]
+    assert standstill_reasons(found) == []
+    assert standstill_reasons(found._replace(has_speed=False)) == ["its speed is 0 for now, by BIGCRAWL_SPEED"]
     assert done_in_s(found) == 100.0

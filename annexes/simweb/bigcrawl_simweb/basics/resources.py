@@ -143,7 +143,7 @@ def named_by(target: str) -> tuple[Kind, int] | None:
         return (Kind.SITEMAP, 0) if target == "/sitemap.xml" else None
     kinds = _KINDS_BY_START.get(start[1])
     if kinds is None:
-        return _endless(start[1], target)
+        return _parse_endless(start[1], target)
     match = _NUMBER.search(target)
     if match is None:
         return None
@@ -154,7 +154,7 @@ def named_by(target: str) -> tuple[Kind, int] | None:
     return None
 
 
-def _endless(start: str, target: str) -> tuple[Kind, int] | None:
+def _parse_endless(start: str, target: str) -> tuple[Kind, int] | None:
     if start == "calendar" and (month := _MONTH.match(target)) and int(month[1]) >= _FIRST_YEAR:
         number = (int(month[1]) - _FIRST_YEAR) * 12 + int(month[2]) - 1
         found = (Kind.CALENDAR, number)

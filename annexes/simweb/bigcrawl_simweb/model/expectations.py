@@ -14,7 +14,7 @@ from bigcrawl_simweb.model.names import FARM_HOST
 from bigcrawl_simweb.model.outages import Outage, outage_of
 
 if TYPE_CHECKING:
-    from bigcrawl_simweb.model.names import Names
+    from bigcrawl_simweb.model.names import HostNames
     from bigcrawl_simweb.model.robots import RobotsFile
     from bigcrawl_simweb.model.robots_kinds import RobotsFiles
 
@@ -29,7 +29,7 @@ class Expectation(NamedTuple):
 class Expectations:
     """Computes what to expect of every resource; `may_differ` if correct crawlers may find different URLs."""
 
-    def __init__(self, features: frozenset[Feature], robots: RobotsFiles, names: Names) -> None:
+    def __init__(self, features: frozenset[Feature], robots: RobotsFiles, names: HostNames) -> None:
         self.may_differ = bool(features)
         self._has_outages = Feature.OUTAGES in features
         self._has_sitemaps = Feature.SITEMAPS in features

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from bigcrawl_simweb.basics.addresses import address_of, index_of
 from bigcrawl_simweb.basics.features import Feature, Naming
-from bigcrawl_simweb.basics.hashing import mix
+from bigcrawl_simweb.basics.hashing import mix_bits
 from bigcrawl_simweb.basics.name_fault import NameFault
-from bigcrawl_simweb.basics.power_law import Scatter
+from bigcrawl_simweb.basics.power_law import ScatteredOrder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +71,7 @@ def spelt_number(word: str) -> int | None:
     return number if number >= 0 and spell_number(number) == word else None
 
 
-class Names:
+class HostNames:
     def __init__(
         self,
         seed: int,
@@ -80,11 +80,11 @@ class Names:
         features: frozenset[Feature],
         farms: int | None = None,
     ) -> None:
-        self._seed = mix(seed + 21)
+        self._seed = mix_bits(seed + 21)
         self._population = population
         self.naming = naming
         self._has_faults = Feature.NAMES in features and naming is not Naming.ADDRESS
-        self._labels = Scatter(self._seed, population.plds)
+        self._labels = ScatteredOrder(self._seed, population.plds)
         self._first_server = population.hosts if naming is Naming.BOTH else 0
         has_farms = Feature.FARMS in features and naming is not Naming.ADDRESS
         usual = max(1, population.plds // _PLDS_PER_FARM) if has_farms else 0
@@ -100,7 +100,7 @@ class Names:
 
     def is_named(self, host: int) -> bool:
         if self.naming is Naming.BOTH:
-            return host >= FARM_HOST or mix(self._seed ^ host) & 1 == 1
+            return host >= FARM_HOST or mix_bits(self._seed ^ host) & 1 == 1
         return self.naming is Naming.NAME
 
     def name_of(self, host: int) -> str:
@@ -151,10 +151,10 @@ class Names:
 
     def _pld_name(self, pld: int) -> str:
         number = self._labels.place(pld)
-        return f"{spell_number(number)}.{_SUFFIX_TABLE[mix(self._seed ^ number) % len(_SUFFIX_TABLE)]}"
+        return f"{spell_number(number)}.{_SUFFIX_TABLE[mix_bits(self._seed ^ number) % len(_SUFFIX_TABLE)]}"
 
     def _ordinary_host(self, name: str) -> int | None:
-        for part, after in _cuts(name):
+        for part, after in _cut_labels(name):
             number = spelt_number(part)
             if number is None or number >= self._population.plds:
                 continue
@@ -173,7 +173,7 @@ class Names:
 
     def _farm_name(self, farm: int) -> str:
         suffix = FARM_SUFFIXES[farm % len(FARM_SUFFIXES)]
-        return f"{spell_number(mix(self._seed ^ farm) % 10**6)}{FARM_MARK}{farm}.{suffix}"
+        return f"{spell_number(mix_bits(self._seed ^ farm) % 10**6)}{FARM_MARK}{farm}.{suffix}"
 
     def _farm_host(self, name: str) -> int | None:
         """Return the host of any subdomain of a farm, because its DNS has a wildcard."""
@@ -190,7 +190,7 @@ class Names:
         return (farm + 1) * FARM_HOST + number
 
 
-def _cuts(name: str) -> Iterator[tuple[str, str]]:
+def _cut_labels(name: str) -> Iterator[tuple[str, str]]:
     rest = name
     while "." in rest:
         label, _, rest = rest.partition(".")

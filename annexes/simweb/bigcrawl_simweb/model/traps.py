@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from bigcrawl_simweb.basics.hashing import mix, words
+from bigcrawl_simweb.basics.hashing import mix_bits, random_words
 from bigcrawl_simweb.basics.resources import DEPTH_MAX, NUMBER_MAX, Kind, Resource
 from bigcrawl_simweb.model.names import FARM_HOST
 
@@ -34,7 +34,7 @@ def links_onward(source: Resource, seed: int, farms: int) -> list[Resource]:
             return [Resource(host, kind, number + 1), front] if number < DEPTH_MAX else [front]
         case Kind.SESSION:
             # A new id on every page, so that each path to an item gives a different URL.
-            session = 1 + mix(seed ^ mix(host ^ number)) % _SESSIONS
+            session = 1 + mix_bits(seed ^ mix_bits(host ^ number)) % _SESSIONS
             return [Resource(host, kind, session * SHOP_ITEMS + item) for item in range(SHOP_ITEMS)] + [front]
         case _:
             return _farm_links(source, seed, farms)
@@ -43,15 +43,15 @@ def links_onward(source: Resource, seed: int, farms: int) -> list[Resource]:
 def _farm_links(source: Resource, seed: int, farms: int) -> list[Resource]:
     farm = source.host // FARM_HOST
     links = []
-    for place, draw in enumerate(words(_FARM_LINKS, seed, _FARM_PURPOSE, source.host, source.number)):
+    for place, draw in enumerate(random_words(_FARM_LINKS, seed, _FARM_PURPOSE, source.host, source.number)):
         if place % _OWN_PAGE_EVERY == 0:
             links.append(Resource(source.host, Kind.OFFER, draw % NUMBER_MAX))
         else:
-            to = 1 + mix(draw) % farms if place % _ANY_FARM_EVERY == 1 else farm
+            to = 1 + mix_bits(draw) % farms if place % _ANY_FARM_EVERY == 1 else farm
             links.append(Resource(to * FARM_HOST + draw, Kind.OFFER, 0))
     return links
 
 
 def farm_entry(seed: int, host: int, farms: int) -> Resource:
-    draw = mix(seed ^ mix(host + _FARM_PURPOSE))
+    draw = mix_bits(seed ^ mix_bits(host + _FARM_PURPOSE))
     return Resource((1 + draw % farms) * FARM_HOST + (draw >> 40), Kind.OFFER, 0)

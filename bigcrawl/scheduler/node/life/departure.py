@@ -94,7 +94,7 @@ class Departure:
         last = await parts.progress.survey()
         if last.urls_uncounted:
             logger.warning(
-                "%(urls)d URLs were seen and are in no place, which is a mistake in bigcrawl: please report it",
+                "%(urls)d URLs were seen but are stored nowhere, which is a bug in bigcrawl: please report it",
                 {"urls": last.urls_uncounted},
             )
         reports = parts.crawl.membership.reports.items()

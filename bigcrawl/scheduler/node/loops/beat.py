@@ -43,7 +43,7 @@ class Beat(Loop):
         self._fed_s = max(BEAT_S, min(BEAT_FED_S, parts.crawl.config.frontier.lease_ms / 8000))
 
     async def turn(self) -> float:
-        if self._troubles.is_restarted or self._ownership.file_work.look():
+        if self._troubles.is_restarted or self._ownership.file_work.check_for_hang():
             return RETRY_S
         await self._say_alive()
         if self._outbox.unfolded.wants_look:
@@ -69,7 +69,7 @@ class Beat(Loop):
     async def _keep_saying_alive(self) -> None:
         while True:
             await asyncio.sleep(BEAT_S)
-            if not self._ownership.file_work.look():
+            if not self._ownership.file_work.check_for_hang():
                 with suppress(BigcrawlError):  # the work meets the same error and raises it
                     await self._say_alive()
 

@@ -113,7 +113,7 @@ class LoopRunner:
             self._on_fatal(error)
             return None
         except Exception as error:
-            logger.exception("a loop of bigcrawl failed")
+            logger.exception("one of bigcrawl's loops failed")
             self._on_fatal(BigcrawlError(f"the loop `{loop.name}` failed: {error!r}"))
             return None
         self._troubles.record_success(loop.name)

@@ -128,7 +128,7 @@ class Pump(Loop):
             await self._arrivals.tell()
         if await self._aside.flush():
             self.wake()  # the next URLs of these hosts are set aside as well
-        await self._shared_hosts.tell()
+        await self._shared_hosts.report_released()
 
     async def end(self) -> bool:
         return await self._exchange.run(acknowledge=self._engine.may_acknowledge(), urls_max=0)

@@ -52,7 +52,7 @@ class Recovery:
                 raise
             self._client.record_recovery()
             self._troubles.record_recovery()
-        logger.info("Redis was restarted; partitions were claimed again and brought in line")
+        logger.info("Redis was restarted; partitions were claimed again and reconciled with it")
 
     async def _send_again(self) -> None:
         """Send links and dead letters. A full Redis gets links later: ends and steps must make room first."""

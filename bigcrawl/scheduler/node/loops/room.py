@@ -40,7 +40,7 @@ class TakeRoom:
             return 0
         room = self._in_process_max - len(self._handout.held) + ending
         if self._speed.limits:
-            waiting = self._handout.buffer.waiting + self._handout.lanes.waiting + self._gatekeeper.waiting
+            waiting = self._handout.buffer.waiting + self._handout.lanes.waiting + self._gatekeeper.waiting_count
             room = min(room, self._speed.room(waiting))
         if self._pages_max:
             room = min(room, self._progress.pages_left(1 + self._busy_others()) - self._handout.soon_ended)

@@ -145,7 +145,10 @@ class Watch(Loop):
             return
         seen = await self._progress.survey()
         if seen.waiting + seen.urls_taken:
-            logger.info("too slow: %(urls)d URLs wait, so BIGCRAWL_CLOSE_RATE applies", {"urls": seen.waiting})
+            logger.info(
+                "the crawl is slower than BIGCRAWL_CLOSE_RATE although %(urls)d URLs wait, so it is closed",
+                {"urls": seen.waiting},
+            )
             await self._control.close_all()
         else:
             self._close_rate.begin(now_ms)

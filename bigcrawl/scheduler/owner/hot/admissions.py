@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.committed import CommittedFiles
 
 
-class Admissions:
+class AdmitBatches:
     def __init__(self, keys: PartitionKeys, committed: CommittedFiles, hot: HotSet, connections: int) -> None:
         self._keys = keys
         self._committed = committed

@@ -46,7 +46,7 @@ class PldRecords:
     def __init__(self, tables: Tables, source: BudgetSource) -> None:
         self._tables = tables
         self._has_budgets = source.budgets is not None
-        self.pld_of = source.pld_of or _itself
+        self.pld_of = source.pld_of or _host_itself
         self._pld_key = source.pld_key or PUBLIC_KEYS.of_pld
 
     def keys(self, urls: Sequence[QueuedUrl]) -> KeyArray:
@@ -69,7 +69,7 @@ class PldRecords:
         may_cost = (hosts != nobody) & (allowed.accounts == plds)
         return hosts, may_cost if allowed.by_hand is None else may_cost & ~allowed.by_hand
 
-    def linked(self, plds: KeyArray, linked: KeyArray) -> LinkedPlds:
+    def with_new_links(self, plds: KeyArray, linked: KeyArray) -> LinkedPlds:
         keys, whose = np.unique(np.concatenate((plds, linked)), return_inverse=True)
         _, before = self._tables.plds.values(keys)
         return LinkedPlds(keys, whose, before, *_with_links(before, whose[len(plds) :]))
@@ -100,5 +100,5 @@ def _with_links(before: RecordArray, linked: IndexArray) -> tuple[RecordArray, I
     return after, InDegreeRise(before["in_degree"][links > 0], after["in_degree"][links > 0])
 
 
-def _itself(host: str) -> str:
+def _host_itself(host: str) -> str:
     return host

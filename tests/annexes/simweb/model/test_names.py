@@ -8,7 +8,7 @@ import tldextract
 from bigcrawl_simweb.basics.addresses import address_of
 from bigcrawl_simweb.basics.features import ALL, PLAIN, Naming
 from bigcrawl_simweb.basics.name_fault import NameFault
-from bigcrawl_simweb.model.names import FARM_HOST, Names, spell_number, spelt_number
+from bigcrawl_simweb.model.names import FARM_HOST, HostNames, spell_number, spelt_number
 from bigcrawl_simweb.model.population import Population
 
 HOSTS = 700
@@ -16,8 +16,8 @@ POPULATION = Population(2, HOSTS, 7_000)
 PLD_OF = tldextract.TLDExtract(suffix_list_urls=(), include_psl_private_domains=True)
 
 
-def names(naming: Naming = Naming.NAME, featured: bool = False) -> Names:
-    return Names(2, POPULATION, naming, ALL if featured else PLAIN)
+def names(naming: Naming = Naming.NAME, featured: bool = False) -> HostNames:
+    return HostNames(2, POPULATION, naming, ALL if featured else PLAIN)
 
 
 @pytest.mark.parametrize("naming", Naming)

@@ -13,10 +13,10 @@ from contextlib import ExitStack
 import pytest
 
 from bigcrawl_simweb.basics.answer import Answer, Fault, Framing
-from bigcrawl_simweb.check.checker import Exchange, Rules, check
+from bigcrawl_simweb.check.checker import CheckRules, Exchange, check_exchanges
 from bigcrawl_simweb.model.web import Web
 from bigcrawl_simweb.serve.access_log import read_exchanges
-from bigcrawl_simweb.serve.connection import Connection
+from bigcrawl_simweb.serve.connection import ServerConnection
 from bigcrawl_simweb.serve.listen import open_listeners
 from bigcrawl_simweb.serve.server import SimServer
 from tests.annexes.simweb.conftest import Served
@@ -55,8 +55,8 @@ def test_brute_force_crawl_finds_exactly_the_known_answer(serve: Serve):
     seeds = served.web.seeds(served.port)
     expected = served.web.reachable(served.port, seeds)
     assert Crawler("bigcrawl").crawl(seeds) == expected
-    rules = Rules(expected=expected, port=served.port, allows=served.web.allows)
-    report = check(exchanges(served), rules)
+    rules = CheckRules(expected=expected, port=served.port, allows=served.web.allows)
+    report = check_exchanges(exchanges(served), rules)
     assert report.ok, str(report)
     assert (report.coverage, report.robots_requests) == (1.0, 8)
 
@@ -67,8 +67,8 @@ def test_crawl_that_ignores_robots_finds_the_other_answer(serve: Serve):
     seeds = served.web.seeds(served.port)
     expected = served.web.reachable(served.port, seeds, obey_robots=False)
     assert Crawler("bigcrawl", obey_robots=False).crawl(seeds) == expected
-    rules = Rules(expected=expected, port=served.port, allows=served.web.allows)
-    report = check(exchanges(served), rules)
+    rules = CheckRules(expected=expected, port=served.port, allows=served.web.allows)
+    report = check_exchanges(exchanges(served), rules)
     assert report.disallowed
     assert len(report.robots_not_first) == 8
 
@@ -143,12 +143,12 @@ def test_slow_page_takes_its_time(serve: Serve):
 def test_requests_sent_ahead_are_answered_in_order_and_seen_as_concurrent(serve: Serve):
     """Pipelined requests start when they arrive, so the checker sees that they did not wait."""
     served = serve(Web(1, 1, 20, slow_ms=20))
-    slow, quick, last = request("/topic-0/item-3.html"), request("/"), request("/", Connection="close")
+    slow, quick, last = request("/topic-0/item-3.html"), request("/"), request("/", ServerConnection="close")
     heard = hear(served.port, slow + quick * 39 + last)
     assert heard.body.count(b"HTTP/1.1 200 OK\r\n") == 40
     log = exchanges(served)
     assert [exchange.target for exchange in log] == ["/topic-0/item-3.html"] + ["/"] * 40
-    assert check(log, Rules()).concurrent
+    assert check_exchanges(log, CheckRules()).concurrent
 
 
 def test_client_that_leaves_early_is_logged_as_such(serve: Serve):
@@ -203,7 +203,7 @@ def test_malformed_requests_are_answered_logged_and_the_end(serve: Serve):
 def test_connection_closes_when_asked_to(serve: Serve):
     """Connection: close and HTTP/1.0 end the connection after the answer."""
     served = serve(Web(1, 1, 20))
-    for data in (request("/", Connection="close"), b"GET / HTTP/1.0\r\n\r\n"):
+    for data in (request("/", ServerConnection="close"), b"GET / HTTP/1.0\r\n\r\n"):
         heard = hear(served.port, data)
         assert "Connection: close" in heard.head
         assert heard.body.endswith(b"</html>\n")
@@ -229,7 +229,10 @@ def test_web_is_told_what_was_asked_and_when(serve: Serve):
     served = serve(web)
     conditions = {"If-None-Match": '"7"', "If-Modified-Since": "Sat, 21 Nov 2026 10:00:00 GMT"}
     before_ms = time.time_ns() // 1_000_000
-    hear(served.port, request("/a?b", **conditions, Accept="text/html") + request("/a?b", "HEAD", Connection="close"))
+    hear(
+        served.port,
+        request("/a?b", **conditions, Accept="text/html") + request("/a?b", "HEAD", ServerConnection="close"),
+    )
     after_ms = time.time_ns() // 1_000_000
     first, second = served.stopped_log()
     assert web.asked == [
@@ -337,7 +340,7 @@ def test_bug_of_a_web_is_told_and_answered(serve: Serve, caplog: pytest.LogCaptu
 def test_retry_after_is_in_the_log(serve: Serve):
     """The pause that an answer asks for stands beside its end, in ms."""
     served = serve(ScriptedWeb({"/": Answer(429, (("Retry-After", "3"),), b"")}))
-    hear(served.port, request("/", Connection="close"))
+    hear(served.port, request("/", ServerConnection="close"))
     (exchange,) = exchanges(served)
     assert (exchange.status, exchange.retry_after_ms) == (429, 3000)
 
@@ -345,7 +348,7 @@ def test_retry_after_is_in_the_log(serve: Serve):
 def test_what_follows_the_last_answer_is_not_answered(serve: Serve):
     """After Connection: close the answer arrives whole, though more was sent; the rest is logged as unanswered."""
     served = serve(ScriptedWeb({"/": Answer(200, (), b"x" * 1_000_000)}))
-    heard = hear(served.port, request("/", Connection="close") + request("/") * 5000)
+    heard = hear(served.port, request("/", ServerConnection="close") + request("/") * 5000)
     assert (len(heard.body), heard.is_reset) == (1_000_000, False)
     assert [line.status for line in served.stopped_log()][:2] == [200, 499]
 
@@ -373,7 +376,7 @@ def test_endless_body_leaves_the_others_their_turn():
             with listener.accept()[0] as accepted:
                 ours = BottomlessSocket(fileno=accepted.detach())
             ours.setblocking(False)
-            connection = Connection(server, asyncio.get_running_loop(), ours, "client")
+            connection = ServerConnection(server, asyncio.get_running_loop(), ours, "client")
             client.sendall(request("/"))
             for _ in range(turns):
                 await asyncio.sleep(0)

@@ -149,7 +149,7 @@ def test_files_that_are_none_are_one_clear_line(tmp_path: Path, capsys: pytest.C
     other.write_bytes(b"no records")
     empty = tmp_path / "empty.warc"
     empty.write_bytes(b"WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 0\r\n\r\n\r\n\r\n")
-    with pytest.raises(ConfigError, match="is no WARC or ARC file"):
+    with pytest.raises(ConfigError, match="is not a WARC or ARC file"):
         web_of(other)
     for options, message in (
         (["--warc", str(tmp_path / "b*")], "--warc is "),

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from bigcrawl.commands.looking.top_screen import screen_of
-from bigcrawl.views.watching import Seen, totals_of
+from bigcrawl.views.watching import PollResults, totals_of
 from tests.support.running.tables import each
 
 HEAD_LINES = 6  # crawl, pages, a second, hosts, URLs, partitions
@@ -67,8 +67,8 @@ def host_of(name: str, queued: int, failures: int = 0) -> dict[str, Any]:
     return {**row, "failures": failures, "why": "error:dns" if failures else ""}
 
 
-def seen_of(nodes: int = 1, errors: int = 0, hosts: int = 0, **more: Any) -> Seen:
-    return Seen(
+def seen_of(nodes: int = 1, errors: int = 0, hosts: int = 0, **more: Any) -> PollResults:
+    return PollResults(
         status=more.pop("status", None) or status_of(nodes),
         rates={"bytes": 2_500_000.0, "new": 12.0, "errors": 0.5, "dropped": 0.1},
         errors=[error_of(f"error:{number}", 100 - number) for number in range(errors)],
@@ -77,7 +77,7 @@ def seen_of(nodes: int = 1, errors: int = 0, hosts: int = 0, **more: Any) -> See
     )
 
 
-def drawn(seen: Seen, width: int, height: int, *, is_live: bool = True) -> list[str]:
+def drawn(seen: PollResults, width: int, height: int, *, is_live: bool = True) -> list[str]:
     text = io.StringIO()
     console = Console(file=text, width=width, color_system=None, force_terminal=False)
     console.print(screen_of(seen, width, height, is_live=is_live))
@@ -118,12 +118,12 @@ def test_what_is_wrong_is_never_cut_off() -> None:
     lines = drawn(seen, 30, 40)
     together = " ".join(" ".join(lines).split())
     assert f"standstill {reason}" in together
-    assert lines[0].startswith("old by 75 s: Redis")
+    assert lines[0].startswith("figures are 75 s old: Redis")
     assert "connection refused" in together
 
 
 def test_nothing_is_shown_before_anything_was_read() -> None:
-    assert drawn(Seen(trouble="Redis does not answer", silent_s=1.0), 80, 24)[-1] == "nothing was read yet"
+    assert drawn(PollResults(trouble="Redis does not answer", silent_s=1.0), 80, 24)[-1] == "nothing was read yet"
 
 
 def test_rates_count_errors_and_dropped_urls_of_every_reason() -> None:

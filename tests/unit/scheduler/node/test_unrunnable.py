@@ -214,14 +214,14 @@ async def test_one_that_cannot_be_decided_is_set_aside(
     async with world_of_one_clock(ManualClock(), tmp_path, crawl_name, redis_url) as made:
         node = await made.joined()
         robots = node.parts.gates.robots
-        known = robots.known
+        known = robots.known_rules
 
         def broken(authority: str) -> object:
             if authority == "http://b.example":
                 raise ZeroDivisionError
             return known(authority)
 
-        monkeypatch.setattr(robots, "known", broken)
+        monkeypatch.setattr(robots, "known_rules", broken)
         offer(node, *queued(*PLAIN, *OLDER))
         fetched = []
         for _ in range(12):

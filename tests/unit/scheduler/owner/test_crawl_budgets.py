@@ -378,7 +378,7 @@ def test_a_prioritizer_has_the_ranks_of_all_partitions(tmp_path: Path, crawl_nam
         taking = Taking()
         budgets.give_to(taking)  # type: ignore[arg-type]
         assert taking.given["budgets"] is None
-        [url] = taking.given["prioritizing"].prioritized(queued("http://a.example/"), np.array([in_degree]), None)
+        [url] = taking.given["prioritizing"].prioritize(queued("http://a.example/"), np.array([in_degree]), None)
         assert isinstance(url.priority, int)
         return url.priority
 
@@ -393,7 +393,7 @@ def test_a_prioritizer_has_the_ranks_of_all_partitions(tmp_path: Path, crawl_nam
             assert await one.refresh([])
             assert (priority(one, 3), priority(one, 9)) == (priority(other, 3), priority(other, 9)) == (1, 1)
             deep = reputation(w, budget_policy="none", prioritizer="depth")
-            assert deep._changed([Counting(0, 3)]) == {}  # type: ignore[list-item]
+            assert deep._changed_counts([Counting(0, 3)]) == {}  # type: ignore[list-item]
 
     asyncio.run(scenario())
 

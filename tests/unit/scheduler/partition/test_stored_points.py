@@ -356,6 +356,6 @@ def test_a_point_is_due_in_time_and_sooner_when_much_was_folded(tmp_path: Path) 
     assert not owner.points.is_far_behind, "and goes on"
     rows = pack_each(pack_seen(1, 2) * AHEAD_URLS_MAX)
     disk.step([InboxEntry("1800000000002-0", observed=rows)], 0, {})
-    assert owner.points._ahead >= AHEAD_URLS_MAX, "rows about contents fill Redis as URLs do"
+    assert owner.points._entries_ahead >= AHEAD_URLS_MAX, "rows about contents fill Redis as URLs do"
     owner.put()
-    assert owner.points._ahead == 0
+    assert owner.points._entries_ahead == 0

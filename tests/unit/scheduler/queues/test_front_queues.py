@@ -19,7 +19,7 @@ from bigcrawl.scheduler.queues.front_queues import (
     weights_of,
 )
 from bigcrawl.scheduler.queues.named_queues import Queues
-from bigcrawl.scheduler.queues.rescoring import Rescoring
+from bigcrawl.scheduler.queues.rescoring import RescoringRound
 from tests.support.worlds.partition_world import make_url
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def test_queues_of_another_number_are_kept_until_they_are_moved(tmp_path: Path) 
     assert chosen == 0
     assert front.queues[0].pop() == make_url(9, priority=-1)
     assert front.are_older(front.choose_level() or 0)
-    rescoring = Rescoring()
+    rescoring = RescoringRound()
     rescoring.begin(front, (), older_only=True)
     while rescoring.is_under_way:
         tiers, urls = zip(*rescoring.next_urls(front, 3), strict=True)

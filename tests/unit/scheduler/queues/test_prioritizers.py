@@ -12,15 +12,15 @@ from bigcrawl.config import FrontierConfig
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.links import Links
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
-from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts, Ranks
+from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts, InDegreeRanks
 from bigcrawl.scheduler.queues import prioritizers
 from bigcrawl.scheduler.queues.front_queues import level_of
-from bigcrawl.scheduler.queues.prioritizers import FoundUrls, Prioritizing, as_given, make_prioritizer
+from bigcrawl.scheduler.queues.prioritizers import FoundUrls, SafePrioritizer, as_given, make_prioritizer
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl
 from tests.support.keys import url_key
 
 NAME = f"{__name__}.Shortest"
-RANKS = Ranks(InDegreeCounts.of(np.array([1, 2, 30, 500], dtype=np.uint32)))
+RANKS = InDegreeRanks(InDegreeCounts.of(np.array([1, 2, 30, 500], dtype=np.uint32)))
 
 
 class Shortest:
@@ -58,7 +58,7 @@ def priorities(
     assert prioritizer is not None
     counts = np.array(in_degrees or [0] * len(urls), dtype=np.uint32)
     traps = None if divisors is None else np.array(divisors, dtype=np.uint32)
-    found = Prioritizing(prioritizer, RANKS).prioritized(urls, counts, traps)
+    found = SafePrioritizer(prioritizer, RANKS).prioritize(urls, counts, traps)
     assert [(each.key, each.body) for each in found] == [(each.key, each.body) for each in urls]
     return [each.priority for each in found]
 
@@ -77,8 +77,10 @@ def test_rank_is_on_a_logarithmic_scale() -> None:
     found = priorities("rank", some(5), [0, 1, 2, 30, 500])
     assert found == sorted(found)
     assert [level_of(found[at]) for at in (0, -1)] == [1, 4]
-    nobody = Prioritizing(prioritizers.PRIORITIZERS["rank"](), Ranks(InDegreeCounts.of(np.array([], dtype=np.uint32))))
-    assert [each.priority for each in nobody.prioritized(some(1), np.array([3], dtype=np.uint32), None)] == [0]
+    nobody = SafePrioritizer(
+        prioritizers.PRIORITIZERS["rank"](), InDegreeRanks(InDegreeCounts.of(np.array([], dtype=np.uint32)))
+    )
+    assert [each.priority for each in nobody.prioritize(some(1), np.array([3], dtype=np.uint32), None)] == [0]
 
 
 def test_a_trap_has_no_quality() -> None:
@@ -127,10 +129,10 @@ def test_a_function_of_ones_own() -> None:
 def test_a_failure_loses_no_url(caplog: pytest.LogCaptureFixture) -> None:
     """URLs keep what they have, and the log says so once."""
     with caplog.at_level(logging.ERROR):
-        prioritizing = Prioritizing(broken, RANKS)
+        prioritizing = SafePrioritizer(broken, RANKS)
         for _ in range(3):
             urls = [url("http://b.example/", priority=3)]
-            assert prioritizing.prioritized(urls, np.zeros(1, dtype=np.uint32), None) == urls
+            assert prioritizing.prioritize(urls, np.zeros(1, dtype=np.uint32), None) == urls
     [record] = caplog.records
     assert "BIGCRAWL_PRIORITIZER failed for 1 URLs" in record.getMessage()
 
@@ -164,6 +166,6 @@ def test_the_highest_priority_of_any_page_counts() -> None:
     urls = [url("http://a.example/", priority=5), url("http://b.example/", priority=-5)]
     nobody = np.zeros(2, dtype=np.uint32)
     for known, expected in (({}, [5, -5]), ({"given": np.array([3, -2])}, [5, -2])):
-        found = Prioritizing(as_given, RANKS).prioritized(urls, nobody, None, known)
+        found = SafePrioritizer(as_given, RANKS).prioritize(urls, nobody, None, known)
         assert [each.priority for each in found] == expected
         assert FoundUrls(urls, nobody, nobody > 0, RANKS, known).received.tolist() == [0, 0]
