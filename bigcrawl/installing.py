@@ -77,8 +77,8 @@ STORED = "bigcrawl.stored.installing.install"
 FEEDS = "bigcrawl.extensions.feeds.FeedExporter"
 """Loaded only if there are feeds."""
 PAGE_FILTER = "bigcrawl.middlewares.page_filter.PageFilter"
-SITE_PAGES = "bigcrawl.middlewares.site_pages.SitePages"  # before the frontier observes a page
-"""Loaded only if a filter drops pages."""
+SITE_PAGES = "bigcrawl.middlewares.site_pages.SitePages"
+"""Loaded only if a filter, or a rule of a site, drops pages."""
 
 _OURS: dict[str, dict[type, type | str]] = {
     "DOWNLOADER_MIDDLEWARES": {

@@ -115,7 +115,7 @@ class FilterConfig(Group):
         "BIGCRAWL_PAGE_RULES",
         None,
         "What is set by hand about pages of hosts, their directories, pay-level domains and URL patterns: kinds, media "
-        "types instead of BIGCRAWL_FILTER_MEDIA_TYPES, and eliminate, texts besides BIGCRAWL_FILTER_STRINGS.",
+        "types kept if BIGCRAWL_FILTER_MEDIA_TYPES keeps them, and eliminate, texts besides BIGCRAWL_FILTER_STRINGS.",
         kind=dict,
         alike=True,
     )
