@@ -19,7 +19,7 @@
 #   make docs         the reference pages, written from the tables of settings, stats, keys and commands
 #   make dist         source archive and wheel in dist/, each tried in an empty environment
 #
-# CONTRIBUTING.md has the rest: test-all, test-pythons, test-scrapy, test-hostile, lint, unused, coverage, mutation, site.
+# CONTRIBUTING.md has the rest: pictures, test-all, test-pythons, test-scrapy, test-hostile, lint, unused, coverage, mutation, site.
 #
 # PYTHON chooses the interpreter of a new environment, TESTS and PYTEST_ARGS what pytest runs. `make test` runs eight files
 # of tests at a time, because most of a crawl's test is waiting, and others among the crawls; WORKERS= runs one by one.
@@ -151,6 +151,8 @@ system:
 	@scripts/install_system
 	@scripts/fetch_corpora $(CORPORA)
 	@scripts/install_pywb build/pywb $(PYTHON)
+	@scripts/install_wacz build/wacz $(PYTHON)
+	@scripts/install_axe
 
 # Crawls wait most of the time, and Debian's redis-server is tried meanwhile. Each target's output is shown at its end.
 .PHONY: system-redis system-crawls
@@ -203,6 +205,14 @@ test-plugins: $(STAMP)
 	@.venvs/plugins/bin/python $(INSTALL) '.[embedded,fast]' $(PLUGINS)
 	@$(IN_MEMORY) BIGCRAWL_PLUGINS_PYTHON=$(CURDIR)/.venvs/plugins/bin/python \
 	    $(PY) -m pytest -q -n 3 $(PYTEST_ARGS) $(or $(TESTS),tests/plugins)
+
+# Pictures of dashboard and report in build/pictures, three of them in docs; what is wrong with their layout is printed.
+.PHONY: pictures
+pictures: $(SYSTEM_STAMP)
+	@scripts/install_system chromium chromium-driver
+	@scripts/install_axe
+	@$(PY) -m scripts.draw_terminal
+	@$(PY) -m scripts.take_pictures $(ARGS)
 
 # A copy of the tree whose reader of links in C checks each access to memory, and each sum. Python's own leaks are not asked for.
 SANITIZED := build/sanitized
@@ -260,7 +270,13 @@ bench: $(STAMP)
 	@$(PY) -m benchmarks.crawl $(ARGS)
 
 # These show pages in a browser, or read tables.
-bench-watching bench-page_table: $(SYSTEM_STAMP)
+bench-watching bench-page_table bench-rendering bench-replay: $(SYSTEM_STAMP)
+bench-replay: replay-tools
+.PHONY: replay-tools
+replay-tools:
+	@scripts/install_system chromium chromium-driver fonts-dejavu-core
+	@scripts/install_pywb build/pywb $(PYTHON)
+	@scripts/install_wacz build/wacz $(PYTHON)
 
 # benchmarks/README.md lists them.
 bench-%: $(STAMP)

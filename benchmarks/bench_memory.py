@@ -18,7 +18,7 @@ from bigcrawl.politeness.robots_policy import RobotsRules
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import PartitionKeys
-from bigcrawl.redisdb.scripts import Claim, Identity
+from bigcrawl.redisdb.scripts import GrantedClaim, Identity
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
 from bigcrawl.scheduler.node.outbox import Outbox
 from bigcrawl.scheduler.records.member import order_of, pack_member
@@ -67,7 +67,7 @@ async def admit(client: RedisClient, keys: PartitionKeys, urls: list[QueuedUrl])
         generation=1,
     )
     [claimed] = await client.run([claim])
-    assert isinstance(claimed, Claim)
+    assert isinstance(claimed, GrantedClaim)
     who = Identity("n", claimed.epoch, 1)
     for start in range(0, len(urls), ADMITTED_AT_ONCE):
         rows = [

@@ -31,7 +31,7 @@ from tests.unit.scheduler.world import AnyEngine
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bigcrawl.scheduler.gates.fetched import Fetched
+    from bigcrawl.scheduler.gates.fetched import FetchedBody
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(1800)]
 
@@ -54,7 +54,7 @@ def rss_mb() -> float:
     return pages_resident * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-async def fetch_nothing(url: str, method: str = "GET", gaps: object = (), like: bytes = b"") -> Fetched:
+async def fetch_nothing(url: str, method: str = "GET", gaps: object = (), like: bytes = b"") -> FetchedBody:
     raise AssertionError(f"{url} must not be fetched: nothing is taken here")
 
 

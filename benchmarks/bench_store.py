@@ -26,7 +26,7 @@ from bigcrawl.scheduler.owner.node_store import NodeStore
 from bigcrawl.scheduler.partition.file_work import FileThread
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.partition.stored_points import StoredPoints
-from bigcrawl.store.objects import Objects
+from bigcrawl.store.objects import ObjectStore
 
 ALL = 256
 STEP_URLS = 50_000
@@ -59,7 +59,7 @@ async def take_over(store: NodeStore, thread: FileThread, below: Path, partition
 async def main(partitions: int, keys: int) -> None:
     each = keys // ALL
     with tempfile.TemporaryDirectory() as place:
-        objects = Objects(f"file://{place}/store")
+        objects = ObjectStore(f"file://{place}/store")
         crawl: Any = SimpleNamespace(objects=objects, config=NAMED, client=None, clock=SystemClock())
         thread = FileThread(crawl.clock, 60_000, lambda: False)
         store = NodeStore(crawl.objects, crawl, thread, nobody)

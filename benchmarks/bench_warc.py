@@ -27,9 +27,9 @@ from bigcrawl.page_index.index_files import index_file
 from bigcrawl.pipelines.warc import WarcPipeline
 from bigcrawl.warc.group_commit import GroupCommit
 from bigcrawl.warc.records import exchange_records
-from bigcrawl.warc.recovery import recover
-from bigcrawl.warc.segments import Sealing, WarcWriter
-from bigcrawl.warc.verification import verify
+from bigcrawl.warc.recovery import recover_directory
+from bigcrawl.warc.segments import SealingOptions, WarcWriter
+from bigcrawl.warc.verification import verify_file
 from tests.unit.warc.reading import exchange
 
 if TYPE_CHECKING:
@@ -100,16 +100,16 @@ def test_cost_of_storing_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[st
         f"    (gzip zlib 1: {best_us(lambda of: [zlib.compress(record, 1, 31) for record in of], records):.1f} us)",
     ]
     (stored,) = (tmp_path / "signal").iterdir()
-    assert verify(stored) == (1 + 3 * pages, 0, "")
+    assert verify_file(stored) == (1 + 3 * pages, 0, "")
     writer.close()
     abandoned = path.with_suffix("").rename(path)
     started = time.perf_counter()
-    (recovered,) = recover(tmp_path)
+    (recovered,) = recover_directory(tmp_path)
     lines.append(f"recover(): {size / (time.perf_counter() - started) / 1e6:.0f} MB/s of file")
     assert not abandoned.exists()
     assert recovered.kept_records == 1 + 2 * pages
     started = time.perf_counter()
-    assert verify(recovered.path) == (recovered.kept_records, 0, "")
+    assert verify_file(recovered.path) == (recovered.kept_records, 0, "")
     lines.append(f"verify(): {size / (time.perf_counter() - started) / 1e6:.0f} MB/s of file")
     began_s = time.process_time()
     indexed = index_file(recovered.path, ("cdxj",))
@@ -135,8 +135,8 @@ def test_cost_of_syncing_pages_in_groups(tmp_path: Path, capsys: pytest.CaptureF
 def synced(directory: Path, samples: Sequence[Any], interval_s: float) -> str:
     """Write at a steady rate, as a crawl does; interval 0: nothing is synced."""
     directory.mkdir()
-    commit = GroupCommit(lambda: writer.syncing(), interval_s or None)  # noqa: PLW0108 - made below
-    writer = WarcWriter(directory, "bench", "node", sealing=Sealing(run=commit.submit))
+    commit = GroupCommit(lambda: writer.sync_function(), interval_s or None)  # noqa: PLW0108 - made below
+    writer = WarcWriter(directory, "bench", "node", sealing=SealingOptions(run=commit.submit))
     waiting: deque[tuple[int, float]] = deque()
     waits: list[float] = []
     cpu_s, began_s = time.process_time(), time.monotonic()
@@ -144,7 +144,7 @@ def synced(directory: Path, samples: Sequence[Any], interval_s: float) -> str:
         writer.write(samples[number % KINDS])
         commit.record_written()
         waiting.append((number, time.monotonic()))
-        while waiting and waiting[0][0] < commit.safe:
+        while waiting and waiting[0][0] < commit.safe_count:
             waits.append(time.monotonic() - waiting.popleft()[1])
         time.sleep(max(0.0, began_s + (number + 1) / SYNC_PAGES - time.monotonic()))
     cpu_s, took_s = time.process_time() - cpu_s, time.monotonic() - began_s

@@ -24,7 +24,7 @@ from bigcrawl_report.document import Document
 from bigcrawl_report.html import html_of
 from bigcrawl_report.tables import Column, Plot, Section, Table
 from bigcrawl_simweb.basics.exchange import ROBOTS_TARGET
-from bigcrawl_simweb.model.state import load
+from bigcrawl_simweb.model.state import load_web
 from bigcrawl_simweb.model.topical import TopicalWeb
 from bigcrawl_simweb.serve.access_log import read_log
 from tests.support.crawling.crawls import Crawl
@@ -150,9 +150,9 @@ def _serving(directory: Path, options: argparse.Namespace) -> Iterator[tuple[Top
     try:
         assert process.stdout is not None
         assert process.stdout.readline().startswith(b"simweb ready"), "the web is not served"
-        saved = load(directory)
+        saved = load_web(directory)
         assert saved is not None
-        web = saved.shaped()
+        web = saved.web_of_shape()
         assert isinstance(web, TopicalWeb)
         yield web, saved.port, log
     finally:

@@ -18,7 +18,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.crawl.report import aligned, say
-from bigcrawl_sampling.estimating import Walks
+from bigcrawl_sampling.estimating import WalkArrays
 from bigcrawl_sampling.steps import WalkStep, read_steps
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.redis_servers.redis_server import PrivateRedis
@@ -97,7 +97,7 @@ _HEAD: Final = ("fetches", "of URLs", "walks", *(f"{what}: {figure}" for what in
 
 def _covered(known: KnownLinks, fetches: int, times: int) -> tuple[tuple[str, ...], int]:
     """Return the row of a number of fetches, and how often the less covered of the two sizes was covered."""
-    found = [Walks(known.walks(fetches, Random(seed))).estimate() for seed in range(times)]
+    found = [WalkArrays(known.walks(fetches, Random(seed))).estimate() for seed in range(times)]
     row = [f"{fetches:,}", f"{fetches / known.urls:.1%}", f"{fmean(one.walks for one in found):.0f}"]
     counts = []
     for truth, intervals in ((known.urls, [one.urls for one in found]), (known.pages, [one.pages for one in found])):
@@ -129,7 +129,7 @@ def _crawled(directory: Path, stack: ExitStack, served: SimulatedWeb, walks: int
     if crawl.run(3_600):
         raise RuntimeError(f"the crawl failed:\n{crawl.log.read_text()[-2000:]}")
     with items.open(encoding="utf-8") as lines:
-        return Walks(read_steps(lines, str(items))).estimate()
+        return WalkArrays(read_steps(lines, str(items))).estimate()
 
 
 def _told(found: Estimate) -> str:

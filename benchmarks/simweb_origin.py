@@ -14,12 +14,12 @@ from bigcrawl_simweb.basics.answer import Answer
 from bigcrawl_simweb.model.uniform import UniformWeb
 from bigcrawl_simweb.model.web import Web
 from bigcrawl_simweb.serve.listen import open_listeners
-from bigcrawl_simweb.serve.running import Serving, serve_until_signal
+from bigcrawl_simweb.serve.running import ServingOptions, serve_until_signal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bigcrawl_simweb.serve.served import Served
+    from bigcrawl_simweb.serve.served import ServedWeb
 
 PAGE_BYTES = 21_000
 SEED = 7
@@ -40,7 +40,7 @@ class PreparedWeb:
         return "127.16.0.1" if name.endswith(".example") else None
 
 
-def make_web(shape: str, hosts: int) -> Served:
+def make_web(shape: str, hosts: int) -> ServedWeb:
     match shape:
         case "prepared":
             return PreparedWeb()
@@ -53,7 +53,7 @@ def make_web(shape: str, hosts: int) -> Served:
 def main(shape: str, hosts: str, log: str, lookup_log: str) -> None:
     """Serve until SIGTERM; a line on stdout tells the ports of the web and of its resolver."""
     sockets = open_listeners(map(address_of, range(int(hosts))), 0)
-    serving = Serving(log=Path(log), dns=("127.0.0.1", 0), lookup_log=Path(lookup_log))
+    serving = ServingOptions(log=Path(log), dns=("127.0.0.1", 0), lookup_log=Path(lookup_log))
     serve_until_signal(make_web(shape, int(hosts)), sockets, serving, lambda ports: print(*ports, flush=True))  # noqa: T201
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from benchmarks.crawl.report import say
 from bigcrawl.page_index.index_files import index_file
 from bigcrawl.warc.records import Exchange
-from bigcrawl.warc.segments import Sealing, WarcWriter
+from bigcrawl.warc.segments import SealingOptions, WarcWriter
 from bigcrawl_simweb.model.uniform import UniformWeb
 from tests.support.running.processes import spawn
 
@@ -66,7 +66,7 @@ def main(words: list[str] | None = None) -> int:
 
 def _written(directory: Path, web: UniformWeb, count: int) -> Path:
     directory.mkdir()
-    writer = WarcWriter(directory, "bench", "node", sealing=Sealing(64 << 30))
+    writer = WarcWriter(directory, "bench", "node", sealing=SealingOptions(64 << 30))
     for exchange in _exchanges(web, count):
         writer.write(exchange)
     writer.close()
@@ -89,7 +89,7 @@ def _exchanges(web: UniformWeb, count: int) -> Iterator[Exchange]:
         date_ms = 1_700_000_000_000 + at
         yield Exchange(url, "GET", agent, b"", 200, headers, body, date_ms, ip="127.0.0.1", notes=notes)
         if len(waiting) < count:
-            waiting.extend((child, web._url(child, PORT)) for child in web.children(number))
+            waiting.extend((child, web._url_of_page(child, PORT)) for child in web.children(number))
 
 
 def _run(directory: Path, spider: str, **settings: object) -> Measured:

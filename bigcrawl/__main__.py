@@ -1,7 +1,4 @@
-"""`python -m bigcrawl ACTION`: the same as `scrapy frontier ACTION`, where there is no Scrapy project.
-
-The crawl's settings are given by `-s NAME=VALUE`; in a project's directory its settings count too.
-"""
+"""`python -m bigcrawl ACTION`: `scrapy frontier ACTION` without a Scrapy project; settings by `-s NAME=VALUE`."""
 
 from __future__ import annotations
 

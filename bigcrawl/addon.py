@@ -27,7 +27,7 @@ from scrapy.utils.reactor import (
     verify_installed_asyncio_event_loop,
 )
 
-from bigcrawl.logs import json_lines
+from bigcrawl.logs.installed import INSTALLED, JSON
 from bigcrawl.logs.plain import make_plain
 
 if TYPE_CHECKING:
@@ -59,15 +59,17 @@ class Addon:
         settings.set("TWISTED_DNS_RESOLVER", "bigcrawl.middlewares.dns.Resolver", "addon")
         if importlib.util.find_spec("uvloop"):
             settings.set("ASYNCIO_EVENT_LOOP", UVLOOP, "addon")
-        if settings.get("LOG_FORMAT") == json_lines.JSON and settings.getbool("LOG_INSTALL_ROOT_HANDLER"):
-            json_lines.install(settings)
+        if settings.get("LOG_FORMAT") == JSON and settings.getbool("LOG_INSTALL_ROOT_HANDLER"):
+            from bigcrawl.logs.json_lines import install_handler
+
+            install_handler(settings)
             settings.set("LOG_INSTALL_ROOT_HANDLER", False, "cmdline")  # this handler takes its place
         _import_all()  # or the crawler's first fetch would wait for it
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Install the components; if a setting is wrong, only the one that ends the crawl."""
         _keep_installed_loop(settings)
-        json_lines.set_level(settings.get("LOG_LEVEL"))
+        INSTALLED.set_level(settings.get("LOG_LEVEL"))
         make_plain(get_scrapy_root_handler())
         if not _is_one_look(self._crawler):
             importlib.import_module(INSTALLING).install(settings, self._crawler)
@@ -96,7 +98,7 @@ def _keep_installed_loop(settings: BaseSettings) -> None:
         if is_asyncio_reactor_installed():
             verify_installed_asyncio_event_loop(settings["ASYNCIO_EVENT_LOOP"])
     except RuntimeError:
-        logger.info("the event loop that is installed is kept; %(loop)s is faster", {"loop": UVLOOP})
+        logger.info("an event loop is installed already and stays in use; %(loop)s would be faster", {"loop": UVLOOP})
         settings.set("ASYNCIO_EVENT_LOOP", None, "addon")
 
 

@@ -1,5 +1,3 @@
-"""A dict of bounded size."""
-
 from __future__ import annotations
 
 from collections import OrderedDict

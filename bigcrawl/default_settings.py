@@ -1,7 +1,4 @@
-"""All settings by group, in the order of docs/settings.md, which `make docs` writes from them.
-
-The classes in `config/` and the features' `settings` declare them; see `setting_group`.
-"""
+"""All settings by group, in the order of docs/settings.md, which `make docs` writes from them."""
 
 from __future__ import annotations
 

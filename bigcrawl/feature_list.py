@@ -11,7 +11,7 @@ and knows no feature. Those with a * are imported only if the feature is on, of 
     fold          its tables, and its part of a partition's step    `scheduler.partition.fold.feature`
     page *        observes a node's pages                           `scheduler.handout.observers`
     prioritizers  give URLs their priorities                        `scheduler.queues.prioritizers`
-    middlewares * downloader middlewares                            `installing`, `middlewares.revisits`
+    middlewares * downloader middlewares, and checks of settings    `installing`, `middlewares.revisits`
     spider_middlewares *                                            `installing`
     metrics       a node's metrics                                  `metrics.table`
     view          its part of status, explain and budget            `views.feature`
@@ -39,7 +39,9 @@ FEATURES: Final = (
     "votes",
     "tallies",
     "whole_hosts",
+    "requisites",
     "site_priorities",
+    "rendering",
 )
 
 
@@ -49,7 +51,6 @@ def modules_of(part: str) -> tuple[ModuleType, ...]:
 
 
 def modules_on(part: str, config: object) -> tuple[ModuleType, ...]:
-    """Return the modules of the features that are on."""
     modules = (_module(feature, part) for feature in FEATURES if _is_on(feature, config))
     return tuple(module for module in modules if module is not None)
 

@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 
 def whole_number(value: Any) -> int:
-    """Return a whole number of any type, numpy's included, as an int.
-
-    Raises:
-        ValueError: it is not whole; the text continues a sentence that begins with the value's name.
-    """
+    """Return a whole number of any type, numpy's too, as an int; or raise ValueError with text to follow its name."""
     if type(value) is int:
         return value
     number = float(value) if isinstance(value, Real | np.bool_) else math.nan
@@ -29,7 +25,7 @@ def whole_number(value: Any) -> int:
     raise ValueError(f"is {value!r}: it must be a whole number")
 
 
-def imported(setting: str, path: str) -> Any:
+def import_object(setting: str, path: str) -> Any:
     """Return the object at a dotted path; importing it runs the project's code. Raises ConfigError."""
     module, _, name = path.rpartition(".")
     try:
@@ -39,16 +35,14 @@ def imported(setting: str, path: str) -> Any:
 
 
 def made_callable(setting: str, said: object, found: object) -> Callable[..., Any]:
-    """Return `found`, or an instance if it is a class; `said` is the setting's value.
-
-    Raises:
-        ConfigError: it cannot be made or called.
-    """
+    """Return `found`, or an instance if it is a class; `said` is the setting's value. Raises ConfigError."""
     if isinstance(found, type):
         try:
             found = found()
         except Exception as error:
-            raise ConfigError(f"{setting} is {said!r}, of which no object can be made: {error!r}") from error
+            raise ConfigError(
+                f"{setting} is {said!r}, which raised an error when it was instantiated: {error!r}"
+            ) from error
     if not callable(found):
         raise ConfigError(
             f"{setting} is {said!r}, a {type(found).__name__}; must be a function or a class of callables"

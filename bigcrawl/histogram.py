@@ -19,11 +19,8 @@ class Histogram:
     def __repr__(self) -> str:
         return f"<Histogram of {sum(self.counts)} times, {self.sum_ms} ms>"
 
-    def note(self, ms: int) -> None:
-        """Count a time in whole ms; a negative one as 0. Cost: 0.1 us, no lock.
-
-        Only one thread may write; another may read while only one attribute has the last time.
-        """
+    def count_ms(self, ms: int) -> None:
+        """Count a time in whole ms, a negative one as 0. Only one thread may write."""
         if ms > 0:
             self._by_bits[ms.bit_length()] += 1
             self.sum_ms += ms

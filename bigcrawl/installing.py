@@ -100,11 +100,11 @@ def install(settings: BaseSettings, crawler: Crawler) -> None:
     try:
         config = read_config(settings)
         delay_rules = with_slots(settings, config.pace.delay_rules)
-        _check(config, delay_rules)
+        _check_settings(config, delay_rules)
         check_elements(config.filters)
         check_scope(config.filters, crawler.spider)
     except ConfigError as error:
-        _refuse(settings, crawler, error)
+        _log_refusal(settings, crawler, error)
         return
     for name in ("BIGCRAWL_WARC_DIR", "BIGCRAWL_HOST_DELAY"):
         if settings.get(name) is None:
@@ -119,13 +119,15 @@ def install(settings: BaseSettings, crawler: Crawler) -> None:
     _replace_components(settings)
     _unload_throttles(settings)
     _keep_cookies_offline()
-    _identify(settings, config.politeness)
+    _add_contact(settings, config.politeness)
     settings.set("CONCURRENT_ITEMS", 1, "addon")
     settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", LinksMiddleware, 10)
     if _drops_pages(config.filters):
         settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", load_object(PAGE_FILTER), 20)
     if config.filters.rules:
-        settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", load_object(SITE_PAGES), 5)
+        settings.set_in_component_priority_dict(
+            "SPIDER_MIDDLEWARES", load_object(SITE_PAGES), 5
+        )  # before the frontier observes a page
     if not config.source.pattern:
         _speak_of_robots(settings, obeys=config.politeness.obey_robots)
     settings.set("ROBOTSTXT_OBEY", False, max(settings.getpriority("ROBOTSTXT_OBEY") or 0, 15))
@@ -146,14 +148,14 @@ def _speak_of_robots(settings: BaseSettings, *, obeys: bool) -> None:
         )
 
 
-def _refuse(settings: BaseSettings, crawler: Crawler, error: ConfigError) -> None:
+def _log_refusal(settings: BaseSettings, crawler: Crawler, error: ConfigError) -> None:
     """Log the error in one line; `ExitStatus` closes the spider. Raising here would print a traceback."""
     logger.error("%(error)s", {"error": error})
     mark_failed(crawler)
     settings.set("FEEDS", {}, "cmdline")  # do not overwrite the items of an earlier run
 
 
-def _check(config: Config, delay_rules: Mapping[str, Mapping[str, object]]) -> None:
+def _check_settings(config: Config, delay_rules: Mapping[str, Mapping[str, object]]) -> None:
     if config.budget.rules_file:
         from bigcrawl.scheduler.rules.rules_file import check_rules
 
@@ -173,6 +175,9 @@ def _check(config: Config, delay_rules: Mapping[str, Mapping[str, object]]) -> N
     if config.crawl.warc_dir is not None and not config.source.pattern:
         usable_directory(config.crawl.warc_dir)
     _check_metrics_package(config.metrics)
+    for module in modules_on("middlewares", config):
+        if hasattr(module, "check"):
+            module.check(config)
 
 
 def _drops_pages(filters: FilterConfig) -> bool:
@@ -277,7 +282,7 @@ def _keep_log_short(settings: BaseSettings, *, has_summary: bool) -> None:
         settings.set("STATS_DUMP", False, "addon")
 
 
-def _identify(settings: BaseSettings, politeness: PolitenessConfig) -> None:
+def _add_contact(settings: BaseSettings, politeness: PolitenessConfig) -> None:
     """Add the contact to the user agent and a mail address to each request, unless present."""
     agent = user_agent_with(politeness.agent, politeness.contact, f"bigcrawl/{__version__}")
     if agent != politeness.agent:

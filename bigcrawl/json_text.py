@@ -1,5 +1,3 @@
-"""JSON from outside: in Redis, in files, in requests."""
-
 from __future__ import annotations
 
 import json
@@ -7,8 +5,8 @@ from typing import Any
 
 
 def read_json(text: str | bytes) -> Any:
-    """Return the value of a text, or raise ValueError, also if it is nested too deep."""
+    """Return the value of a text, or raise ValueError, also if it is nested too deeply."""
     try:
         return json.loads(text)
     except RecursionError:
-        raise ValueError("it is nested too deep") from None
+        raise ValueError("it is nested too deeply") from None

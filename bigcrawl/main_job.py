@@ -1,8 +1,4 @@
-"""`make crawl`: a whole crawl in one command, `python -m bigcrawl.main_job --seeds ... -- <scrapy arguments>`.
-
-Without seeds it crawls a small local web, and compares the server's log with the known answer. The crawl's name is
-derived from the seeds, so the same command resumes it.
-"""
+"""`make crawl`: a whole crawl in one command, resumed by the same seeds; without seeds, of a local web, and checked."""
 
 from __future__ import annotations
 
@@ -67,9 +63,9 @@ def crawl_name(seeds: str) -> str:
 
 def _crawl_seeds(seeds: str, contact: str, arguments: list[str], *, fresh: bool) -> int:
     if "://" not in seeds and not Path(seeds).expanduser().is_file():
-        raise ConfigError(f"SEEDS={seeds!r} is neither URLs nor a file")
+        raise ConfigError(f"SEEDS={seeds!r} must be URLs or a file of them")
     settings = {"BIGCRAWL_CONTACT": contact} if contact else {}
-    return _scrapy(seeds, crawl_name(seeds), settings, arguments, fresh=fresh)
+    return _run_scrapy(seeds, crawl_name(seeds), settings, arguments, fresh=fresh)
 
 
 def _crawl_simweb(arguments: list[str], *, fresh: bool) -> int:
@@ -79,13 +75,13 @@ def _crawl_simweb(arguments: list[str], *, fresh: bool) -> int:
     directory = WEB.absolute()
     directory.mkdir(parents=True, exist_ok=True)
     log = directory / "access.log"
-    with _served(directory, log):
+    with _serving_simulated_web(directory, log):
         seeds = directory / "seeds.txt"
         text = _seeds_of(directory)
         if not seeds.exists() or seeds.read_text() != text:  # rewriting the file would make it a new set of seeds
             seeds.write_text(text)
-        status = _scrapy(str(seeds), SIMWEB_NAME, SIMWEB_SETTINGS, arguments, fresh=fresh)
-    return status or _check(directory, log)
+        status = _run_scrapy(str(seeds), SIMWEB_NAME, SIMWEB_SETTINGS, arguments, fresh=fresh)
+    return status or _check_access_log(directory, log)
 
 
 def _forget_web() -> None:
@@ -95,7 +91,7 @@ def _forget_web() -> None:
 
 
 @contextlib.contextmanager
-def _served(directory: Path, log: Path) -> Iterator[None]:
+def _serving_simulated_web(directory: Path, log: Path) -> Iterator[None]:
     command = [sys.executable, "-m", "bigcrawl_simweb", "serve", "--state", str(directory), "--log", str(log)]
     command += ["--with-parent", str(os.getpid())]
     # In a new session, because Ctrl-C must reach only the crawl, which still waits for answers.
@@ -103,7 +99,7 @@ def _served(directory: Path, log: Path) -> Iterator[None]:
     assert server.stdout is not None
     ready = server.stdout.readline()
     if not ready:
-        raise ConfigError("the small web does not start; see the line above, or FRESH=1")
+        raise ConfigError("the simulated web does not start: see the line above, or start from scratch with FRESH=1")
     print(f"serving {ready.strip()}", flush=True)
     try:
         yield
@@ -113,11 +109,11 @@ def _served(directory: Path, log: Path) -> Iterator[None]:
         server.stdout.close()
 
 
-def _check(directory: Path, log: Path) -> int:
+def _check_access_log(directory: Path, log: Path) -> int:
     """Compare the access log with the known answer; a crawl that was stopped may only lack pages."""
     from bigcrawl_simweb.__main__ import main as simweb
 
-    is_finished, may_repeat = asyncio.run(_asked(SIMWEB_NAME))
+    is_finished, may_repeat = asyncio.run(_read_crawl_state(SIMWEB_NAME))
     arguments = ["--state", str(directory), "--log", str(log), "--delay", str(SIMWEB_DELAY_S)]
     arguments += ["--repeats", str(may_repeat)]
     if not is_finished:
@@ -127,7 +123,7 @@ def _check(directory: Path, log: Path) -> int:
     return simweb(["check", *arguments])
 
 
-async def _asked(name: str) -> tuple[bool, int]:
+async def _read_crawl_state(name: str) -> tuple[bool, int]:
     server = EmbeddedServer((STATE / name / "redis").absolute())
     client = RedisClient(server.start())
     try:
@@ -139,14 +135,14 @@ async def _asked(name: str) -> tuple[bool, int]:
 
 
 def _seeds_of(directory: Path) -> str:
-    from bigcrawl_simweb.model.state import load
+    from bigcrawl_simweb.model.state import load_web
 
-    saved = load(directory)
+    saved = load_web(directory)
     assert saved is not None
     return "".join(f"{url}\n" for url in saved.web().seeds(saved.port))
 
 
-def _scrapy(seeds: str, name: str, settings: dict[str, str], arguments: list[str], *, fresh: bool) -> int:
+def _run_scrapy(seeds: str, name: str, settings: dict[str, str], arguments: list[str], *, fresh: bool) -> int:
     """Run `scrapy crawl broad`. Ctrl-C reaches it too, and this waits for its clean end."""
     chosen = {"BIGCRAWL_CRAWL": name, "BIGCRAWL_STATE_DIR": str(STATE.absolute()), **settings}
     chosen["BIGCRAWL_WARC_DIR"] = str((WARC / name).absolute())
@@ -164,7 +160,7 @@ def _scrapy(seeds: str, name: str, settings: dict[str, str], arguments: list[str
         except KeyboardInterrupt:
             continue
     if status < 0:
-        print(f"bigcrawl: the crawl was killed by signal {-status}; the same command goes on", file=sys.stderr)
+        print(f"bigcrawl: the crawl was killed by signal {-status}; the same command continues", file=sys.stderr)
         return 128 - status  # as in a shell
     return status
 

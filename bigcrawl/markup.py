@@ -1,16 +1,8 @@
-"""Reads the tags of an HTML page that matter for links, in one pass and without a tree.
+"""Reads the tags of an HTML page that matter for links, in one pass, without a tree, in linear time.
 
-A parser that builds a tree can be made slow: each tag searches the open elements, and an unclosed formatting element is
-recreated in every following paragraph. 24 KB of `<b 1><b 2>...<p>x<p>x` become millions of elements. Like the HTML
-standard's tokenizer, this module recognises comments, quoted values, and the text of elements such as `<script>`, which
-contains no tags. It skips `<template>`, whose content is not part of the document. The cost is linear in the bytes of
-the page.
-
-Rules for editing: each expression is possessive, and consumes what it has begun, if need be to the end of the page. An
-expression that could fail after reading ahead would be tried again at the next byte, at quadratic cost.
-
-In a broken page, a tree would drop a few tags (a `<frame>` outside a frameset) and move others; here all come in source
-order.
+A parser that builds a tree can be made slow: 24 KB of `<b 1><b 2>...<p>x<p>x` become millions of elements. Each
+expression is possessive and consumes what it has begun: one that could fail after reading ahead would cost quadratic
+time. In a broken page, a tree would drop or move a few tags; here all come in source order.
 """
 
 from __future__ import annotations
@@ -82,19 +74,13 @@ def tags(
 
 
 def text_within(text: str, start: int, end: int) -> str:
-    """Return the visible text of part of a page: without tags, comments, scripts, styles and repeated blanks.
-
-    If the part begins within a tag or comment, some of that counts as text.
-    """
+    """Return the visible text of part of a page: without tags, comments, scripts, styles and repeated blanks."""
     shown = _UNSEEN(" ", text[start:end])
     return " ".join(resolved(shown).split())
 
 
 def anchor_text(text: str, end: int) -> str:
-    """Return the text between the end of an `<a>` and its closing tag, or the next `<a>`.
-
-    At most `ANCHOR_CHARS_MAX` characters behind the tag are read.
-    """
+    """Return the text between an `<a>` and its closing tag, or the next `<a>`; `ANCHOR_CHARS_MAX` are read."""
     part = text[end : end + ANCHOR_CHARS_MAX]
     closing = _find_anchor_end(part)
     return text_within(part, 0, closing.start() if closing else len(part))
@@ -108,10 +94,7 @@ def attributes_of(written: str) -> dict[str, str]:
 
 
 def anchors_of(written: str) -> list[dict[str, str]]:
-    """Return the attributes of an `<a>` that lacks its `>`, and of those that begin within it.
-
-    Browsers read them all as attributes of the first. Source: Nexplorer §3.3.2.
-    """
+    """Return the attributes of an `<a>` without `>` and of those within it. Source: Nexplorer §3.3.2."""
     anchors: list[dict[str, str]] = [{}]
     for name, quoted, single, bare in find_attributes(written[:UNCLOSED_CHARS_MAX]):
         begun = _find_tag_within(bare)
@@ -124,12 +107,7 @@ def anchors_of(written: str) -> list[dict[str, str]]:
 
 
 def title_within(text: str, looks_max: int) -> str:
-    """Return the text of a page's title, without repeated blanks; empty if there is none.
-
-    Only its first `TITLE_CHARS_MAX` characters count. The title of an SVG picture does not.
-
-    Source: HTML, 3.1.5 (document.title).
-    """
+    """Return the text of a page's title, but for an SVG picture's, in its first `TITLE_CHARS_MAX`; empty if none."""
     ends, foreign = TagEnds(), Foreign(text)
     for name, _, _ in tags(text, looks_max, ends, ("title",)):
         if name == "title" and not foreign.reach(ends.last):

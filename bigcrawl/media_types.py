@@ -65,11 +65,11 @@ def type_told(values: Sequence[bytes] | None) -> str:
     """Return the last readable type in Content-Type headers, lower case, without parameters; empty if there is none."""
     if not values:
         return ""
-    return _told(values[0] if len(values) == 1 else b",".join(values))
+    return _known_type(values[0] if len(values) == 1 else b",".join(values))
 
 
 @lru_cache(1_024)
-def _told(joined: bytes) -> str:
+def _known_type(joined: bytes) -> str:
     told = ""
     for value in _split_values(joined[:_TOLD_BYTES_MAX]):
         found = _parse_type(value)
@@ -79,10 +79,10 @@ def _told(joined: bytes) -> str:
 
 
 def type_of(values: Sequence[bytes] | None, body: bytes) -> str:
-    return type_told(values) or sniffed(body)
+    return type_told(values) or sniff_media_type(body)
 
 
-def sniffed(body: bytes) -> str:
+def sniff_media_type(body: bytes) -> str:
     """Return a body's media type by its first bytes (MIME Sniffing 7.1)."""
     if _begins_html(body) or (b"<html" in body[:_HTML_BYTES].lower() and not is_binary(body[:_HTML_BYTES])):
         return "text/html"

@@ -48,7 +48,6 @@ def whole_file(
 
 
 def make_private_directory(path: str | os.PathLike[str]) -> None:
-    """Create a directory and its missing parents."""
     try:
         os.mkdir(path, DIRECTORY_MODE)  # noqa: PTH102 - called often, and a Path costs as much as the call
     except FileNotFoundError:

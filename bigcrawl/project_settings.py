@@ -89,7 +89,6 @@ def speak_of_unused(settings: BaseSettings) -> None:
 
 
 def speak_of_delay(settings: BaseSettings, host_delay_s: float) -> None:
-    """Log what becomes of the project's DOWNLOAD_DELAY, if it has one."""
     delay = settings.get("DOWNLOAD_DELAY")
     if not is_set(settings, "DOWNLOAD_DELAY"):
         return
@@ -101,11 +100,7 @@ def speak_of_delay(settings: BaseSettings, host_delay_s: float) -> None:
 
 
 def with_slots(settings: BaseSettings, rules: Mapping[str, Mapping[str, object]]) -> dict[str, Mapping[str, object]]:
-    """Return the delay rules with those of DOWNLOAD_SLOTS added, and log what becomes of each slot.
-
-    Raises:
-        ConfigError: a slot's delay is invalid.
-    """
+    """Return the delay rules with those of DOWNLOAD_SLOTS added, and log what becomes of each slot."""
     found = dict(rules)
     for name, slot in settings.getdict("DOWNLOAD_SLOTS").items():
         where = f"DOWNLOAD_SLOTS[{name!r}]"

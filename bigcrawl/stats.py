@@ -21,11 +21,25 @@ from bigcrawl.table_rows import Stat
 SCRAPY_STATS: tuple[Stat, ...] = (
     # --- discovered
     Stat(
+        "bigcrawl/requests/bytes",
+        "counter",
+        "bytes",
+        "Bytes of requests as sent, before encryption, of those that libcurl sends.",
+        "downloads/http.py",
+    ),
+    Stat(
         "bigcrawl/links/found",
         "counter",
         "URLs",
         "URLs received in `Links` batches.",
         "middlewares/links.py",
+    ),
+    Stat(
+        "bigcrawl/links/origin_bytes",
+        "counter",
+        "bytes",
+        "Bytes that BIGCRAWL_LINK_ORIGIN has added to URLs of `Links` batches, before compression.",
+        "scheduler/adapter/drops.py",
     ),
     Stat(
         "bigcrawl/links/sent",
@@ -115,6 +129,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
             ("media-type", "not of BIGCRAWL_FILTER_MEDIA_TYPES: its body was not received"),
             ("string", "it contains a text of BIGCRAWL_FILTER_STRINGS"),
             ("language", "not in one of BIGCRAWL_FILTER_LANGUAGES"),
+            ("charset", "not in one of the charsets that BIGCRAWL_PAGE_RULES has for its site"),
         ),
     ),
     Stat(
@@ -400,6 +415,13 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "revisits", "gauge", "URLs", "Those of them that wait for the time of their next visit.", "trim_partition.lua"
     ),
     Stat("overdue", "gauge", "URLs", "Those of them whose next visit is due.", "trim_partition.lua"),
+    Stat(
+        "next_visit_s",
+        "gauge",
+        "s",
+        "When the first of them is due, in seconds since 1970; 0 without any.",
+        "trim_partition.lua",
+    ),
     Stat(
         "withheld",
         "gauge",

@@ -1,5 +1,3 @@
-"""Per-page counters that reach Scrapy's stats once a second."""
-
 from __future__ import annotations
 
 from time import monotonic

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from benchmarks.content.pages import PAGE_BYTES, Pair, page, pair, simulated_pages
 from benchmarks.content.way import Way, measure
@@ -16,11 +17,15 @@ from benchmarks.crawl.machine import describe_machine
 from benchmarks.crawl.report import aligned, say
 from benchmarks.drum_speed.confined import bounded, run_module
 from bigcrawl.content.shingles import shingles_of
-from bigcrawl.content.sketches import ALIKE_MIN, places_alike, sketches_of, sketches_of_shingles
+from bigcrawl.content.sketched import ALIKE
+from bigcrawl.content.sketches import are_alike, sketches_of, sketches_of_shingles
 from bigcrawl.content.text import TEXT_BYTES_MAX, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    import numpy as np
+    import numpy.typing as npt
 
 MEMORY_BYTES: Final = 256 << 20
 US_MAX: Final = 100.0
@@ -31,6 +36,8 @@ NEAR_MIN: Final = 0.9  # of the Jaccard similarity
 
 _CLASSES: Final = ((0.95, 1.01), (0.9, 0.95), (0.85, 0.9), (0.8, 0.85), (0.7, 0.8), (0.0, 0.7))
 _SHARES: Final = (0.002, 0.005, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.2, 0.4, 1.0)
+_EVEN_MAX: Final = 0.065  # pairs are spread evenly over similarities from 0.75 on
+_THRESHOLDS: Final = tuple(percent / 100 for percent in range(84, 96))
 _RUNS: Final = 40
 _AT_ONCE: Final = 5  # pages whose sketches are made together
 # The most expensive pages that were found.
@@ -50,7 +57,14 @@ def main() -> int:
     parser.add_argument("--hold", action="store_true", help="end with 1 when a promise is not kept")
     options = parser.parse_args()
     say(f"{describe_machine()}")
-    kept = [cost(), quality([pair(seed, _SHARES[seed % len(_SHARES)]) for seed in range(options.pairs)])]
+    shares = random.Random(3)
+    kept = [
+        cost(),
+        quality(
+            [pair(seed, _SHARES[seed % len(_SHARES)]) for seed in range(options.pairs)],
+            [pair(seed, shares.uniform(0, _EVEN_MAX)) for seed in range(options.pairs)],
+        ),
+    ]
     for kind, pages in (("exact", options.exact), ("near", options.near)):
         kept += [memory(kind, pages)] if pages else []
     return 0 if all(kept) or not options.hold else 1
@@ -106,37 +120,66 @@ def best_us(call: Callable[[Any], object], samples: Sequence[object]) -> float:
     return min(took) / len(samples) / 1_000
 
 
-def quality(pairs: Sequence[Pair]) -> bool:
-    """How many pairs of each similarity are taken for near copies, by a shared band and by their sketches."""
+def quality(pairs: Sequence[Pair], spread: Sequence[Pair]) -> bool:
+    """How many pairs of each similarity are taken for near copies, and recall and precision over thresholds."""
+    compared, even = [compare_sketches(one) for one in pairs], [compare_sketches(one) for one in spread]
     rows = [("true similarity", "pairs", "share a band", "near copies")]
-    near = right = taken = 0
     for low, high in _CLASSES:
-        those = [found(one) for one in pairs if low <= one.similarity < high]
-        bands, both = sum(band for band, _ in those), sum(copy for _, copy in those)
+        those = [one for one in compared if low <= one.similarity < high]
+        bands, both = sum(one.has_band for one in those), sum(one.is_taken(ALIKE) for one in those)
         rows.append((f"{low:.2f} to {min(high, 1):.2f}", f"{len(those)}", f"{bands}", f"{both}"))
-        taken += both
-        near += len(those) if low >= NEAR_MIN else 0
-        right += both if low >= NEAR_MIN else 0
-    recall, clear = right / near, _clear(pairs)
-    say(
-        "",
-        *aligned(rows),
-        f"recall at {NEAR_MIN} and more: {recall:.3f}",
-        f"precision where no page is between 0.8 and 0.9: {right / (right + clear):.4f}; as here: {right / taken:.3f}",
-    )
-    return recall >= RECALL_MIN and right / (right + clear) >= PRECISION_MIN
+    say("", *aligned(rows))
+    table: list[tuple[str, ...]] = [
+        (
+            "BIGCRAWL_NEAR_SIMILARITY",
+            "recall",
+            "precision as here",
+            "none between 0.8 and 0.9",
+            "spread evenly: recall",
+            "precision",
+        )
+    ]
+    curve = {threshold: rates_at(compared, threshold) for threshold in (*_THRESHOLDS, ALIKE)}
+    for at in sorted(curve):
+        evenly = rates_at(even, at)
+        table.append((f"{at:.2f}", *(f"{rate:.3f}" for rate in (*curve[at], evenly.recall, evenly.precision))))
+    say("", *aligned(table))
+    return curve[ALIKE].recall >= RECALL_MIN and curve[ALIKE].precision >= PRECISION_MIN
 
 
-def _clear(pairs: Sequence[Pair]) -> int:
-    return sum(found(one)[1] for one in pairs if one.similarity < 0.8)
+class Compared(NamedTuple):
+    """A pair of pages: their true similarity, whether they share a band, and their sketches."""
+
+    similarity: float
+    has_band: bool
+    sketches: npt.NDArray[np.uint64]
+
+    def is_taken(self, similarity: float) -> bool:
+        """Whether the pair is taken for near copies."""
+        return self.has_band and bool(are_alike(self.sketches[:1], self.sketches[1:], similarity)[0])
 
 
-def found(one: Pair) -> tuple[bool, bool]:
-    """Whether the pages of a pair share a band, and whether they are taken for near copies."""
-    made, packed, bands = sketches_of([one.original, one.other])
+class Rates(NamedTuple):
+    """Of all pairs, and the precision without the pairs of a similarity between 0.8 and 0.9."""
+
+    recall: float
+    precision: float
+    clear_precision: float
+
+
+def rates_at(compared: Sequence[Compared], threshold: float) -> Rates:
+    """How well near copies are found from a similarity of sketches on."""
+    taken = [one.similarity for one in compared if one.is_taken(threshold)]
+    near = sum(one.similarity >= NEAR_MIN for one in compared)
+    right, clear = sum(similarity >= NEAR_MIN for similarity in taken), sum(similarity < 0.8 for similarity in taken)
+    return Rates(right / near, right / max(1, len(taken)), right / max(1, right + clear))
+
+
+def compare_sketches(one: Pair) -> Compared:
+    """What the sketches of a pair's pages show."""
+    made, packed, bands, _ = sketches_of([one.original, one.other])
     assert made.all()
-    has_band = bool((bands[0] == bands[1]).any())
-    return has_band, has_band and int(places_alike(packed[:1], packed[1:])[0]) >= ALIKE_MIN
+    return Compared(one.similarity, bool((bands[0] == bands[1]).any()), packed)
 
 
 def memory(kind: str, pages: int) -> bool:

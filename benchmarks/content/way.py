@@ -16,7 +16,7 @@ from bigcrawl.features.copies.page import PageContents
 from bigcrawl.features.mirrors.fold import Mirrors
 from bigcrawl.features.mirrors.page import ContentSamples
 from bigcrawl.features.mirrors.verdicts import MirrorRules
-from bigcrawl.redisdb.scripts import Ended
+from bigcrawl.redisdb.scripts import EndedUrl
 from bigcrawl.scheduler.handout.observers import Observer, Observers
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.held import HeldUrl
@@ -122,7 +122,7 @@ def measure(
                 observers.record_page(url, body, is_text=True)
             marks.append(time.process_time_ns())
             for url in urls:
-                held.end(url, Ended(url.seq, 0), 0)
+                held.end(url, EndedUrl(url.seq, 0), 0)
             marks.append(time.process_time_ns())
             observers.send_safe()
             entries = rows.take(with_hints=batch % BATCHES_A_HINT == BATCHES_A_HINT - 1)

@@ -46,12 +46,14 @@ class Plan:
         seconds: between the first and the last look.
         settings: Scrapy settings that every side gets on top of its own, for trying things.
         pages_before: when the crawl has fetched so many pages, it warms up.
+        python: the crawlers' interpreter.
     """
 
     hosts: int
     seconds: float
     settings: dict[str, Any]
     pages_before: int = PAGES_BEFORE
+    python: str = sys.executable
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ def crawling(name: str, plan: Plan, directory: Path, *, profile: bool = False) -
         told = {"spider": SIDES[name].spider, "seeds": str(origin.seeds_file), "settings": settings}
         spec.write_text(json.dumps(told, indent=1))
         said = stack.enter_context((directory / OUTPUT_FILE).open("wb"))
-        command = [sys.executable, "-m", "benchmarks.crawl.side_process", str(spec)]
+        command = [plan.python, "-m", "benchmarks.crawl.side_process", str(spec)]
         process = spawn(on_core(CRAWLER_CORE, *command), cwd=REPOSITORY, stdout=said, stderr=said)
         stack.callback(_end, process)
         yield Crawl(name, directory, process, origin, redis)

@@ -32,6 +32,7 @@ STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
             *(
                 "/bigcrawl/links/",
                 "/bigcrawl/scan/",
+                "/bigcrawl/scan/",
                 "/bigcrawl/listings/",
                 "/bigcrawl/scoring/",
                 "/bigcrawl_sampling/",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from benchmarks.drum_cost.trial import Trial
 
 # The most that a Drum may have; more buckets, larger merges.
-BUCKETS_MAX: Final = 8192
+BUCKETS_MAX: Final = 16_384
 # R / 4M of Table 2, as a power of two.
 _PAPER_BUCKETS: Final = 1024
 # What text that does not compress takes beside itself: its length.

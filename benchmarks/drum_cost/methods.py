@@ -11,7 +11,7 @@ from benchmarks.drum_cost.ours import OurDrum
 from benchmarks.drum_cost.paper_drum import PaperDrum
 from benchmarks.drum_cost.polybot import PolyBot
 from benchmarks.drum_cost.tiered import TieredRuns
-from bigcrawl.drum.drum import MEMORY_BYTES
+from bigcrawl_drum.drum import MEMORY_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,14 +12,14 @@ import numpy as np
 from benchmarks.drum_cost.counting import CountingFiles
 from benchmarks.drum_cost.queue import UniqueQueue
 from benchmarks.drum_cost.urls import TEXT_BYTES
-from bigcrawl.drum.aux_column import Aux
 from bigcrawl.drum.bucket import Kind
-from bigcrawl.drum.drum import Drum
+from bigcrawl_drum.aux_column import Aux
+from bigcrawl_drum.drum import Drum
 
 if TYPE_CHECKING:
     from benchmarks.drum_cost.urls import Batch
     from bigcrawl.drum.files import Files
-    from bigcrawl.drum.merge import Answer
+    from bigcrawl_drum.merge import Answer
 
 
 class OurDrum:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bigcrawl.drum.aux_column import Aux
 from bigcrawl.url.key import PUBLIC_KEYS
+from bigcrawl_drum.aux_column import Aux
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -18,11 +18,11 @@ import numpy as np
 
 from benchmarks.drum_speed.confined import enter
 from benchmarks.drum_speed.offered import CHUNK, Offers, keys_and_aux
-from bigcrawl.drum.drum import Drum
+from bigcrawl_drum.drum import Drum
 
 if TYPE_CHECKING:
     from bigcrawl.drum.format import KeyArray
-    from bigcrawl.drum.merge import Answer
+    from bigcrawl_drum.merge import Answer
 
 # Enough that most URLs of a merge are not offered twice in it.
 REAL_URLS_MAX: Final = 20_000_000

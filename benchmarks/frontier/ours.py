@@ -62,13 +62,13 @@ def measure(hosts: int, pages: int, rounds: int, directory: Path, sampler: Sampl
         procfs.pin(redis.pid, procfs.ORIGIN_CORE)
         # The loop and the collector of a crawl, as add-on and scheduler set them.
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            tame_memory()
             return runner.run(_measure(hosts, pages, rounds, directory, redis, sampler))
 
 
 async def _measure(
     hosts: int, pages: int, rounds: int, directory: Path, redis: PrivateRedis, sampler: Sampler | None
 ) -> list[Cost]:
+    tame_memory()
     client = RedisClient(redis.url)
     is_filled = asyncio.Event()  # nothing is taken before: a node with enough to do leaves the rest on disk
     # More than are ended: to the end every host has URLs, or few hosts would be left for many fetches.

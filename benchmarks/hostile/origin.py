@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Self
 from benchmarks.hostile.web import HostileWeb, Ports, WebPlan
 from bigcrawl_simweb.basics.addresses import address_of
 from bigcrawl_simweb.serve.listen import open_listeners
-from bigcrawl_simweb.serve.running import Serving, serve_until_signal
+from bigcrawl_simweb.serve.running import ServingOptions, serve_until_signal
 from tests.support.running.processes import spawn
 
 if TYPE_CHECKING:
-    from bigcrawl_simweb.serve.running import Ports as SimwebPorts
+    from bigcrawl_simweb.serve.running import ServedPorts as SimwebPorts
 
 _FILL = 3
 _CONNECT_S = 0.2
@@ -75,7 +75,7 @@ def main(plan_json: str, log: str) -> None:
     """Serve until SIGTERM; a line on stdout tells the port."""
     plan = WebPlan.from_json(plan_json)
     sockets = open_listeners(map(address_of, range(plan.hosts)), 0)
-    serve_until_signal(HostileWeb(plan), sockets, Serving(log=Path(log)), _tell)
+    serve_until_signal(HostileWeb(plan), sockets, ServingOptions(log=Path(log)), _tell)
 
 
 def _tell(ports: SimwebPorts) -> None:

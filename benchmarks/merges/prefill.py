@@ -12,7 +12,7 @@ from bigcrawl.drum.files import DiskFiles
 from bigcrawl.drum.format import Records
 from bigcrawl.drum.memtable import EMPTY_MEMTABLE, MEMTABLE_KEYS_MAX
 from bigcrawl.drum.merge_policy import FAN_IN
-from bigcrawl.drum.run import Bounds, RunInfo, write_run
+from bigcrawl.drum.run import RunBounds, RunInfo, write_run
 from bigcrawl.scheduler.partition.manifest import UNKNOWN, Manifest
 from bigcrawl.scheduler.partition.manifest_log import ManifestLog
 from bigcrawl.scheduler.partition.tables import KINDS
@@ -61,7 +61,7 @@ def prefill(directory: Path, sizes: Sequence[int], seed: int) -> None:
     for number, size in enumerate(sizes, 1):
         drawn = numbers.integers(0, 1 << (64 - _RUN_BITS), size, dtype=np.uint64)
         keys = np.unique(drawn) << np.uint64(_RUN_BITS) | np.uint64(number)
-        bounds = Bounds(len(keys), int(keys[0]), int(keys[-1]))
+        bounds = RunBounds(len(keys), int(keys[0]), int(keys[-1]))
         run = write_run(DiskFiles(), own.path / f"{KINDS['seen'].prefix}-{number}", [Records(keys, None)], bounds)
         assert run is not None
         runs.append(run)

@@ -29,16 +29,16 @@ from twisted.internet.testing import StringTransport
 from benchmarks.frontier.ours import make_node
 from bigcrawl.clock import SystemClock
 from bigcrawl.histogram import Histogram
-from bigcrawl.metrics.disk_left import DiskLeft
+from bigcrawl.metrics.disk_left import DiskSpaceLeft
 from bigcrawl.metrics.owned import OwnedSums
 from bigcrawl.metrics.page import metrics_site
-from bigcrawl.metrics.source import Source
+from bigcrawl.metrics.source import MetricsSource
 from bigcrawl.metrics.text import MetricsText
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import partition_keys
-from bigcrawl.views.opened_crawl import opened
+from bigcrawl.views.opened_crawl import open_crawl
 from bigcrawl.views.status import status_of
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.world import queued, resolve
@@ -111,11 +111,11 @@ async def watch(hosts: int, partitions: int, directory: Path, redis: PrivateRedi
     sums = OwnedSums()
     try:
         await node.start()
-        node.beat.leases.tell_views_to(sums.note)
+        node.beat.leases.tell_views_to(sums.add_up_views)
         await fill(node, hosts)
         calls = [scripts.look_partition(partition_keys("bench", number)) for number in range(partitions)]
         views = await client.run(calls)
-        source = Source(node.parts, lambda key: 0, sums, DiskLeft({}))
+        source = MetricsSource(node.parts, lambda key: 0, sums, DiskSpaceLeft({}))
         text = MetricsText(source, "bench")
         before = commands_of(redis)
         # No await from here to there: whatever Redis gets, it gets for the scrapes.
@@ -124,7 +124,7 @@ async def watch(hosts: int, partitions: int, directory: Path, redis: PrivateRedi
         commands = commands_of(redis) - before
         written = text.write("application/openmetrics-text;version=1.0.0")[0]
         series = sum(not line.startswith(b"#") for line in written.splitlines())
-        sums_ms = cpu_ms(lambda: sums.note(views))
+        sums_ms = cpu_ms(lambda: sums.add_up_views(views))
         assert sum(sums.hosts.values()) == hosts, "all hosts are in the figures"
         await node.runner.stop()
         status = await status_cost(node.config, redis, hosts)
@@ -139,18 +139,18 @@ async def status_cost(config: Config, redis: PrivateRedis, hosts: int) -> Status
 
     The node's loops stand still meanwhile.
     """
-    async with opened(config, redis.url) as crawl:
+    async with open_crawl(config, redis.url) as crawl:
         found = await status_of(crawl)
         assert sum(found["hosts"][state] for state in ("ready", "waiting", "busy")) == hosts, "all are in the figures"
         sent = 0
-        talk = crawl.client._servers.connections.talk
+        talk = crawl.client._servers.connections.send_commands
 
         async def counted(rows: Any) -> Any:
             nonlocal sent
             sent += len(rows)
             return await talk(rows)
 
-        crawl.client._servers.connections.talk = counted  # type: ignore[method-assign]
+        crawl.client._servers.connections.send_commands = counted  # type: ignore[method-assign]
         redis_ms, asker_ms = server_ms(redis), 1000 * time.thread_time()
         for _ in range(STATUSES):
             crawl.client._crawl_clock._ask_ms = 0
@@ -218,7 +218,7 @@ def page_us() -> float:
     since = time.process_time()
     for page in range(PAGES):
         for histogram in histograms:
-            histogram.note(page & 4_095)
+            histogram.count_ms(page & 4_095)
         ends["status:200"] = ends.get("status:200", 0) + 1
     return 1e6 * (time.process_time() - since) / PAGES
 

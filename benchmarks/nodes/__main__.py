@@ -11,44 +11,26 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 import statistics
-import subprocess
-import sys
 import tempfile
-import time
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final
 
 from benchmarks.crawl.report import aligned, say
+from benchmarks.nodes.measuring import measured
 from benchmarks.nodes.replay import Recorded
-from benchmarks.nodes.servers import Servers, started
+from benchmarks.nodes.servers import started
 from benchmarks.nodes.web import LINKS_AWAY
 
+if TYPE_CHECKING:
+    from benchmarks.nodes.measuring import Look
+    from benchmarks.nodes.servers import Servers
+
 ENDED_SHARE_MIN: Final = 0.9  # what the nodes sent while that was counted is missing
-CALLS: Final = ("evalsha", "evalsha_ro", "fcall")
 _HEADS: Final = (
     *("masters", "nodes", "pages/s", "Redis us/page", "Redis serves pages/s", "commands/page", "calls/page"),
     *("node us/page", "URLs sent/page", "to other nodes", "bound"),
 )
-
-
-class Look(NamedTuple):
-    """Totals since the start: of Redis, and of all nodes together."""
-
-    at_s: float
-    redis_s: float
-    commands: float
-    calls: float
-    pages: float
-    sent: float
-    away: float
-    node_s: float
-
-    def since(self, before: Self) -> Look:
-        """What was added."""
-        return Look(*(now - then for now, then in zip(self, before, strict=True)))
 
 
 def main() -> None:
@@ -69,55 +51,15 @@ def main() -> None:
 def _row_of(masters: int, nodes: int, options: argparse.Namespace) -> tuple[str, ...]:
     with tempfile.TemporaryDirectory() as directory:
         with started(masters) as servers:
-            before, after, ended = _measured(nodes, Path(directory), servers, options)
+            before, after, ended = measured(
+                nodes, Path(directory), servers, options.warm_up, options.seconds, options.settings
+            )
             if options.commands:
                 say(*_commands(servers))
         recorded = Recorded.read(Path(directory).glob("record*"), servers, before.at_s, after.at_s)
     found = after.since(before)
     rates = [found.pages / _replayed(recorded, masters, ended) for _ in range(options.replays)]
     return (str(masters), *_row(nodes, found, rates))
-
-
-def _measured(nodes: int, directory: Path, servers: Servers, options: argparse.Namespace) -> tuple[Look, Look, int]:
-    with ExitStack() as stack:
-        processes = []
-        for number in range(nodes):
-            words = (servers.url, str(directory), str(number), json.dumps(options.settings))
-            process = subprocess.Popen(
-                [sys.executable, "-m", "benchmarks.nodes.node", *words], stdout=subprocess.PIPE, text=True
-            )
-            stack.enter_context(process)
-            stack.callback(process.kill)
-            processes.append(process)
-        for process in processes:
-            _told(process)
-        time.sleep(options.warm_up)
-        servers.reset_stats()
-        before = _look(servers, processes)
-        time.sleep(options.seconds)
-        return before, _look(servers, processes), servers.ended()
-
-
-def _look(servers: Servers, processes: list[subprocess.Popen[str]]) -> Look:
-    stats = servers.commands()
-    calls = sum(row["calls"] for name, row in stats.items() if name in CALLS)
-    commands = sum(row["calls"] for row in stats.values())
-    redis_s = servers.cpu_s()
-    for process in processes:
-        process.send_signal(signal.SIGUSR1)
-    told = [_told(process) for process in processes]
-    sums = [sum(one[name] for one in told) for name in ("pages", "sent", "away")]
-    pages, sent, away = sums
-    return Look(time.monotonic(), redis_s, commands, calls, pages, sent, away, sum(one["cpu_s"] for one in told))
-
-
-def _told(process: subprocess.Popen[str]) -> dict[str, Any]:
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    if not line:
-        raise SystemExit(f"a node ended with status {process.wait()}")
-    told: dict[str, Any] = json.loads(line)
-    return told
 
 
 def _row(nodes: int, found: Look, rates: list[float]) -> tuple[str, ...]:

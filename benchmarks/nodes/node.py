@@ -39,8 +39,9 @@ class Engine:
         pages: fetches that have ended.
     """
 
-    def __init__(self, node: Node, spider: Spider) -> None:
+    def __init__(self, node: Node, spider: Spider, fetches: int) -> None:
         self._node = node
+        self._fetches = fetches
         self._spider = spider
         self._in_flight = 0
         self._wake = asyncio.Event()
@@ -58,7 +59,7 @@ class Engine:
 
     def _take(self) -> None:
         call_later = asyncio.get_running_loop().call_later
-        while self._in_flight < IN_FLIGHT:
+        while self._in_flight < self._fetches:
             held = self._node.handout.buffer.pop()
             if held is None:
                 self._node.pump.wake()
@@ -79,18 +80,18 @@ def main() -> None:
     """Run until killed."""
     url, directory, number, settings = sys.argv[1:]
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        tame_memory()
         runner.run(_run(url, Path(directory), int(number), json.loads(settings)))
 
 
 async def _run(url: str, directory: Path, number: int, settings: dict[str, Any]) -> None:
+    tame_memory()
     own = {"BIGCRAWL_REDIS_URL": url, "BIGCRAWL_STATE_DIR": str(directory), "BIGCRAWL_NODE": f"node{number}"}
     dns = DnsCache(resolve, SystemClock())
     recording = _client(url, directory / f"record{number}")
     node = make_node(recording, dns, {**own, **settings}, lambda: not node.workload.is_crowded)
     await node.start()
     spider = Spider(node, number)
-    engine = Engine(node, spider)
+    engine = Engine(node, spider, settings.get("CONCURRENT_REQUESTS", IN_FLIGHT))
     if number == 0:
         spider.offer_seeds()
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, _say, engine, spider)

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, BinaryIO, ClassVar, Final, NamedTuple, Self
 
 from bigcrawl.redisdb import script_texts
-from bigcrawl.redisdb.connections import Connections
+from bigcrawl.redisdb.connections import ConnectionPool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,18 +30,18 @@ _MARK: Final = b"replayed"
 SILENT_S_MAX: Final = 60.0
 
 
-class RecordingConnections(Connections):
+class RecordingConnections(ConnectionPool):
     """Keeps what it sends, in a file that all connections of a node share."""
 
     record: ClassVar[BinaryIO]
     port: int | None = None
 
-    async def talk(self, rows: Sequence[Sequence[Value]]) -> list[object]:
+    async def send_commands(self, rows: Sequence[Sequence[Value]]) -> list[object]:
         if self.port is None:
             self.port = getattr(self._make(), "port", 0)  # a unix socket has none
         packed = b"".join(map(_packed, rows))
         self.record.write(_HEAD.pack(time.monotonic(), self.port, len(packed)) + packed)
-        return await super().talk(rows)
+        return await super().send_commands(rows)
 
 
 def _packed(row: Sequence[Value]) -> bytes:
@@ -77,7 +77,7 @@ class Recorded(NamedTuple):
     def replay(self, servers: Servers) -> list[float]:
         """Send all to fresh servers. Returns the CPU seconds that each needs for what was measured."""
         for master in servers.masters:
-            for name in script_texts.names():
+            for name in script_texts.script_names():
                 master.client.script_load(script_texts.source_for_many(name))
         _send_to_each(servers, self.warm_up)
         before_s = [master.cpu_s() for master in servers.masters]

@@ -100,7 +100,7 @@ class _Spider:
             noted.end()
 
     def _offer_links(self, page: int) -> list[str]:
-        links, config = self._pages.links(page), self._node.crawl.config.of(WholeHostConfig)
+        links, config = self._pages.links(page), self._node.crawl.config.feature_config(WholeHostConfig)
         depth = depth_of_links(self._depths.pop(page, 0), config.depth) if config.at_once else 0
         if not depth:
             return self.offer(links, depth=1)

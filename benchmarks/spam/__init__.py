@@ -6,6 +6,9 @@ One simulated web, crawled by real processes (node, embedded Redis, web server a
     star    with them, budgets by BIGCRAWL_BUDGET_POLICY = star
     bfs     with them, no budgets: first come, first served
 
+`--sides` names other ways to crawl. `--homes` adds shared domains with home directories, beside which spam makes up
+others where there are farms.
+
 Held fixed: seed, seeds, ordinary pages and the links between them (farms change none of these), the time an answer
 takes, and how many requests are under way at a time. Those two bound the fetches a second, so that whatever is spent
 on a farm is missing elsewhere: it is the order that makes the difference, not the machine. All figures are from the

@@ -11,13 +11,13 @@ from benchmarks.spam.web import SlowWeb, WebPlan
 from bigcrawl.exceptions import ConfigError
 from bigcrawl_simweb.basics.exchange import ABORTED_STATUS
 from bigcrawl_simweb.serve.listen import open_listeners
-from bigcrawl_simweb.serve.running import Serving, serve_until_signal
+from bigcrawl_simweb.serve.running import ServingOptions, serve_until_signal
 from tests.support.running.processes import spawn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bigcrawl_simweb.serve.running import Ports
+    from bigcrawl_simweb.serve.running import ServedPorts
 
 # resolv.conf knows no ports.
 _DNS_PORT = 53
@@ -80,14 +80,14 @@ def main(plan_json: str, log: str, resolver: str) -> None:
     plan = WebPlan.from_json(plan_json)
     web = plan.web()
     sockets = open_listeners(web.addresses(), 0)
-    serving = Serving(log=Path(log), dns=(resolver, _DNS_PORT))
+    serving = ServingOptions(log=Path(log), dns=(resolver, _DNS_PORT))
     try:
         serve_until_signal(SlowWeb(web, plan.latency_ms), sockets, serving, _tell)
     except ConfigError as error:
         raise SystemExit(f"spam: {error}") from error
 
 
-def _tell(ports: Ports) -> None:
+def _tell(ports: ServedPorts) -> None:
     print(ports.http, flush=True)  # noqa: T201 - the answer of this program
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from benchmarks.spam.run import Run
+    from benchmarks.spam.timeline import Timeline
 
 _NEVER: Final = "-"
 _CURVE_LINES: Final = 24
@@ -29,20 +30,30 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(row).rstrip() for row in cells]
 
 
-def times_table(runs: Mapping[str, Run], baseline: Run) -> list[str]:
-    """How long each share of the legitimate pages took, and how many times as long as in the baseline."""
+def times_table(runs: Mapping[str, Run]) -> list[str]:
+    """How long each share of the legitimate pages took, and how many times as long as in the first run."""
+    return _shares_table("legitimate pages", runs, {name: run.timeline for name, run in runs.items()})
+
+
+def homes_table(runs: Mapping[str, Run]) -> list[str]:
+    """The same for the pages of home directories; empty for a web without any."""
+    homes = {name: run.homes for name, run in runs.items() if run.homes}
+    return _shares_table("pages of home directories", runs, homes) if homes else []
+
+
+def _shares_table(what: str, runs: Mapping[str, Run], timelines: Mapping[str, Timeline]) -> list[str]:
     heads = tuple(f"{share:.0%}" for share in SHARES)
     rows = [("", *heads, "seconds", "legit", "of", "ended because")]
     fetches = [("", *heads)]
-    for name, run in runs.items():
-        timeline = run.timeline
-        times = [_time(timeline.reached_s[share], baseline.timeline.reached_s[share]) for share in SHARES]
+    baseline = next(iter(timelines.values()))
+    for name, timeline in timelines.items():
+        times = [_time(timeline.reached_s[share], baseline.reached_s[share]) for share in SHARES]
         counts = (f"{timeline.seconds:.0f}", f"{timeline.legit:,}", f"{timeline.reachable:,}")
-        rows.append((SIDES[name].title, *times, *counts, run.ended))
-        until, before = timeline.fetches_until, baseline.timeline.fetches_until
+        rows.append((SIDES[name].title, *times, *counts, runs[name].ended))
+        until, before = timeline.fetches_until, baseline.fetches_until
         fetches.append((SIDES[name].title, *(_count(until[share], before[share]) for share in SHARES)))
     return [
-        "seconds until a share of the legitimate pages was fetched (times the baseline's)",
+        f"seconds until a share of the {what} was fetched (times the baseline's)",
         *aligned(rows),
         "",
         "fetches of all kinds until then (times the baseline's)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import time
 from collections import Counter
@@ -14,7 +15,7 @@ from benchmarks.spam.discovery import Discovered, discovered
 from benchmarks.spam.even import even_share
 from benchmarks.spam.load import Load, look
 from benchmarks.spam.origin import LogTail, Origin
-from benchmarks.spam.timeline import SHARES, Timeline, timeline_of
+from benchmarks.spam.timeline import SHARES, Timeline, is_home, timeline_of
 from benchmarks.spam.turn_log import read_turns
 from benchmarks.spam.turns import Account, accounts_of
 from bigcrawl_simweb.serve.access_log import read_log
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.spam.web import WebPlan
+    from bigcrawl_simweb.model.web import Web
 
 _LOOK_S: Final = 2.0
 _STOP_S: Final = 30.0
 _TURN_LOG: Final = "turns.txt"
+DIRECTORIES: Final = "directories"
 _STALL_S: Final = 2.0  # a look that comes so late: the machine did something else
 
 SETTINGS: Final[dict[str, Any]] = {
@@ -49,17 +52,27 @@ SETTINGS: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One way to crawl: with farms or without, by a policy."""
+    """One way to crawl: with farms or without, by a policy; `units` may be `DIRECTORIES`, which stands for all."""
 
     title: str
     has_farms: bool
     policy: str
+    in_degree: str = "pld"
+    units: str = ""
 
 
 SIDES: Final = {
     "clean": Side("without farms", has_farms=False, policy="none"),
     "clean-star": Side("without farms, budgets", has_farms=False, policy="star"),
     "star": Side("farms, budgets (star)", has_farms=True, policy="star"),
+    "star-address": Side("farms, budgets (star, by address)", has_farms=True, policy="star", in_degree="address"),
+    "star-shared": Side(
+        "farms, budgets (star, hosts of shared domains)", has_farms=True, policy="star", units="private"
+    ),
+    "star-hosts": Side("farms, budgets (star, all hosts)", has_farms=True, policy="star", units="*"),
+    "star-directories": Side(
+        "farms, budgets (star, directories of shared domains)", has_farms=True, policy="star", units=DIRECTORIES
+    ),
     "proportional": Side("farms, budgets (proportional)", has_farms=True, policy="proportional"),
     "bfs": Side("farms, no budgets (BFS)", has_farms=True, policy="none"),
 }
@@ -70,7 +83,7 @@ class Plan:
     """What all sides have in common.
 
     Attributes:
-        web: with the farms that sides with farms have.
+        web: with the farms that sides with farms have, and the spam of its shared domains.
         concurrency: requests at a time.
         limit_s: when a crawl is stopped that has not got everything.
         settings: Scrapy settings on top of `SETTINGS`.
@@ -90,6 +103,7 @@ class Run:
 
     Attributes:
         timeline: by the server's log, until the crawl was told to stop.
+        homes: the same, of the URLs in home directories alone; None if the web has none.
         discovered: by whom the URLs are that the pages in the log lead to.
         even_spam: spam that a share of the legitimate pages would cost, by share, were every PLD given the same.
         accounts: what each PLD of spam was given and got; none without budgets.
@@ -100,6 +114,7 @@ class Run:
     """
 
     timeline: Timeline
+    homes: Timeline | None
     discovered: Discovered
     even_spam: dict[float, int]
     accounts: tuple[Account, ...]
@@ -133,7 +148,7 @@ def run_side(side: Side, plan: Plan, reachable: frozenset[str], directory: Path)
     web = web_plan.web()
     with no_strays_below(directory), Origin(web_plan, directory / "web", resolver_address(), plan.prefix) as origin:
         seeds = web_plan.seeds_of(web, origin.port)
-        settings = _settings(side, plan, directory)
+        settings = _settings(side, plan, web, directory)
         with _PrefixedCrawl(directory / "crawl", seeds, settings) as crawl:
             crawl.prefix = plan.prefix
             crawl.start()
@@ -142,18 +157,24 @@ def run_side(side: Side, plan: Plan, reachable: frozenset[str], directory: Path)
             lines = list(read_log(origin.log))
             _stop(crawl)
     timeline = timeline_of(lines, reachable, web.pld_of)
+    in_homes = frozenset(filter(is_home, reachable))
+    homes = timeline_of(lines, in_homes, web.pld_of) if in_homes else None
     turns = read_turns(directory / _TURN_LOG)
     accounts = accounts_of(directory / "crawl" / "state" / crawl.name, settings, turns, timeline.spam_of)
     sizes = Counter(web.pld_of(url.split("/")[2]) for url in reachable).values()
     even_spam = {share: web_plan.farms * even_share(sizes, share) for share in SHARES}
-    return Run(timeline, discovered(web, lines), even_spam, tuple(accounts), tuple(loads), ended, stalled_s)
+    return Run(timeline, homes, discovered(web, lines), even_spam, tuple(accounts), tuple(loads), ended, stalled_s)
 
 
-def _settings(side: Side, plan: Plan, directory: Path) -> dict[str, Any]:
+def _settings(side: Side, plan: Plan, web: Web, directory: Path) -> dict[str, Any]:
+    directories = ",".join(f"{host}/~" for host in web.shared_hosts())
     return {
         **SETTINGS,
         "CONCURRENT_REQUESTS": plan.concurrency,
         "BIGCRAWL_BUDGET_POLICY": side.policy,
+        "BIGCRAWL_IN_DEGREE": side.in_degree,
+        "BIGCRAWL_BUDGET_UNITS": directories if side.units == DIRECTORIES else side.units,
+        "BIGCRAWL_BUDGET_UNIT_LINKS": 3,
         "EXTENSIONS": json.dumps({"benchmarks.spam.turn_log.TurnLog": 0}),
         "BENCH_TURN_LOG": str(directory / _TURN_LOG),
         **plan.settings,
@@ -198,5 +219,6 @@ def _stop(crawl: NamedCrawl) -> None:
 
 def _check_status(crawl: NamedCrawl) -> None:
     assert crawl.process is not None
-    if crawl.process.returncode:
+    # A crawl that has just come to its end by itself no longer handles the signal that tells it to.
+    if crawl.process.returncode not in {0, -signal.SIGTERM}:
         raise RuntimeError(f"the crawl ended with status {crawl.process.returncode}: see {crawl.log}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bigcrawl_simweb.basics.exchange import ABORTED_STATUS
-from bigcrawl_simweb.model.names import FARM_MARK
+from bigcrawl_simweb.model.names import FARM_MARK, HOMES_MARK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -57,9 +57,14 @@ class Timeline:
     curve: tuple[Point, ...] = ()
 
 
-def is_spam(host: str) -> bool:
-    """Whether a host of the simulated web is a farm's."""
-    return FARM_MARK in host
+def is_spam(url: str) -> bool:
+    """Whether a host of the simulated web is a farm's, or a URL there or in a made-up directory."""
+    return FARM_MARK in url
+
+
+def is_home(url: str) -> bool:
+    """Whether a URL is in a home directory of a shared domain, not in one that spam has made up."""
+    return HOMES_MARK in url and not is_spam(url)
 
 
 def url_of(line: LogLine) -> str:
@@ -103,7 +108,7 @@ def timeline_of(
             robots[is_spam(line.host)] += 1
         elif url not in seen:
             seen.add(url)
-            if is_spam(line.host):
+            if is_spam(url):
                 spam += 1
                 spam_of[pld_of(line.host)] += 1
             elif url in reachable:

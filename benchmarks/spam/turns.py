@@ -107,7 +107,7 @@ def _in_degrees(
         place = directory / f"p{partition:04d}"
         epoch = max(list_committed(place, DiskFiles()))
         own = EpochDirectory(epoch_path(place, epoch), epoch, DiskFiles())
-        manifest = decode_manifest(own.place(MANIFEST), own.read(MANIFEST))
+        manifest = decode_manifest(own.relative_path(MANIFEST), own.read(MANIFEST))
         if manifest.in_degrees:
             counts += InDegreeCounts.from_bytes(manifest.in_degrees)
         mine = wanted[partition]

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from bigcrawl_simweb.basics.features import PLAIN, Feature, Naming
+from bigcrawl_simweb.basics.features import Feature, Naming
 from bigcrawl_simweb.model.web import Web
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class WebPlan:
         farms: pay-level domains of spam; 0: none.
         latency_ms: from a request to its answer, at least.
         seeds: how many of the hosts' first pages the crawl starts with.
+        homes: shared domains with home directories, and with made-up ones if there are farms; 0: none.
     """
 
     seed: int
@@ -38,17 +39,20 @@ class WebPlan:
     farms: int
     latency_ms: int
     seeds: int
+    homes: int = 0
 
     def web(self) -> Web:
         """The web itself."""
-        features = frozenset({Feature.FARMS}) if self.farms else PLAIN
+        counts = {Feature.FARMS: self.farms, Feature.HOMES: self.homes}
         return Web(
             self.seed,
             self.hosts,
             pages=self.pages,
             naming=Naming.NAME,
-            features=features,
+            features=frozenset(feature for feature, count in counts.items() if count),
             farms=self.farms or None,
+            homes=self.homes or None,
+            has_spam=self.farms > 0,
         )
 
     def seeds_of(self, web: Web, port: int) -> list[str]:

@@ -54,6 +54,19 @@ ACTIONS: Final[dict[str, Action]] = {
         "serve the dashboard of a crawl, running or not, until Ctrl-C",
         ("", "-s BIGCRAWL_DASHBOARD_TOKEN_FILE=token.txt"),
     ),
+    "recent": Action(
+        "looking.recent.recent", "show the last fetches, items, warnings and errors of all nodes", ("", "--json")
+    ),
+    "events": Action(
+        "looking.events.events", "show what happened to the crawl: nodes, orders, its begin and end", ("", "--json")
+    ),
+    "crawls": Action("looking.crawls.crawls", "list the crawls of this Redis", ("", "--json")),
+    "jobs": Action(
+        "looking.crawls.jobs",
+        "list the jobs of a scrapyd",
+        ("-s BIGCRAWL_DASHBOARD_SCRAPYD=http://127.0.0.1:6800",),
+        needs_crawl=False,
+    ),
     "nodes": Action("looking.status.nodes", "show the nodes, one by one", ("",)),
     "hosts": Action(
         "looking.hosts.hosts",
@@ -79,6 +92,11 @@ ACTIONS: Final[dict[str, Action]] = {
         0,
         1,
     ),
+    "estimate": Action(
+        "bigcrawl_sampling.command.estimate",
+        "estimate the size of a web from the random walks so far",
+        ("", "--json"),
+    ),
     "verify": Action("looking.verify.verify", "list damaged files of the crawl", ("",)),
     "repair": Action(
         "repairing.repair.repair",
@@ -92,6 +110,15 @@ ACTIONS: Final[dict[str, Action]] = {
         "verify [FILE...] | index [FILE...] | repair [FILE...] | compact [FILE...] | upload | extract URL",
         1,
         URLS_MAX,
+        needs_crawl=False,
+    ),
+    "wacz": Action(
+        "bigcrawl_wacz.command.wacz",
+        "pack stored pages into one file that replays",
+        ("crawl.wacz", 'crawl.wacz -s BIGCRAWL_SOURCE="warc/*.warc.gz" --title News'),
+        "FILE",
+        1,
+        1,
         needs_crawl=False,
     ),
     "graph": Action(

@@ -1,10 +1,4 @@
-"""The Scrapy command `frontier`.
-
-If an action fails, one line with problem and remedy goes to standard error, and the exit status is 1; for a wrong
-command line it is 2. Scrapy's parser reads the common options, the action's own parser the rest.
-
-Every `scrapy` command imports this module to list it, and nothing else of bigcrawl.
-"""
+"""The Scrapy command `frontier`. Every `scrapy` command imports this module, and nothing else of bigcrawl."""
 
 from __future__ import annotations
 
@@ -42,7 +36,7 @@ class Command(ScrapyCommand):
         parser.add_argument("-h", "--help", action="store_true", help="show the effect and the call of an action")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Run an action and print its result, or one line on failure; see the module for the exit status."""
+        """Run an action and print its result. A failure is one line and exit status 1; for wrong options it is 2."""
         from bigcrawl.commands.running import run
 
         assert self.settings is not None

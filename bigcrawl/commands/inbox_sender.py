@@ -1,7 +1,4 @@
-"""Sends URLs and other data from a command to the inboxes of their partitions.
-
-Redis holds entries until their owners have read them, so the sender waits while owners are far behind.
-"""
+"""Sends URLs and other data from a command to inboxes, and waits while owners are far behind."""
 
 from __future__ import annotations
 
@@ -39,7 +36,6 @@ class InboxSender:
     """Sends the data of one command. All methods raise TransientStoreError if Redis does not answer."""
 
     def __init__(self, crawl: OpenedCrawl, name: str) -> None:
-        """Begin the sender's id in the inboxes with `name`."""
         self._crawl = crawl
         self._node = f"{name}-{uuid.uuid4().hex[:8]}"
         self._batches: defaultdict[int, _Batch] = defaultdict(_Batch)
@@ -47,25 +43,25 @@ class InboxSender:
         self._sent: dict[int, str] = {}
         self._awaited: dict[int, str] = {}
 
-    async def add(self, partition: int, url: QueuedUrl) -> None:
+    async def add_url(self, partition: int, url: QueuedUrl) -> None:
         batch = self._batches[partition]
         batch.urls.append(url)
         batch.bytes += len(url.body)
         if len(batch.urls) >= BATCH_URLS_MAX or batch.bytes >= BATCH_BYTES_MAX:
-            await self._flush(partition)
+            await self._send_batch(partition)
 
-    async def tell(self, partition: int, wire: bytes, data: bytes) -> None:
+    async def send_later(self, partition: int, wire: bytes, data: bytes) -> None:
         """Send one field (see `records.inbox_entry`) to a partition, after all URLs added for it so far."""
-        await self._flush(partition)
+        await self._send_batch(partition)
         entry = await self._crawl.client.command("XADD", self._crawl.keys(partition).inbox, "*", wire, data)
         await self._crawl.record_arrivals([partition])
         await self._record_sent(partition, entry.decode(), len(data))
 
     async def flush(self) -> None:
         for partition in list(self._batches):
-            await self._flush(partition)
+            await self._send_batch(partition)
 
-    async def _flush(self, partition: int) -> None:
+    async def _send_batch(self, partition: int) -> None:
         batch = self._batches[partition]
         if not batch.urls:
             return

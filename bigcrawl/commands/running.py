@@ -1,5 +1,3 @@
-"""Runs an action of `scrapy frontier`: finds it, parses its words and options, and prints its result."""
-
 from __future__ import annotations
 
 import argparse
@@ -12,10 +10,11 @@ from scrapy.utils.log import configure_logging
 from scrapy.utils.misc import load_object
 
 from bigcrawl.commands.actions import ACTIONS
+from bigcrawl.commands.result import wants_colour
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, ConfigError
-from bigcrawl.logs.json_lines import JSON
-from bigcrawl.logs.plain import plain, plain_lines, show
+from bigcrawl.logs.installed import JSON
+from bigcrawl.logs.plain import plain, plain_lines, print_text
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings
@@ -42,19 +41,23 @@ def run(program: str, settings: Settings, args: list[str], opts: argparse.Namesp
     configure_logging(settings)
     try:
         if getattr(opts, "help", False):
-            show(parser_of(args[0], program).format_help() if args else overview(program), end="")
+            print_text(parser_of(args[0], program).format_help() if args else actions_overview(program), end="")
             return 0
         result = _result_of(program, settings, args, opts)
     except BigcrawlError as error:
         print(f"bigcrawl: {plain(str(error))}", file=sys.stderr)
         return 2 if isinstance(error, _CommandLineError) else 1
-    show(json.dumps(result.data, indent=2) if opts.json else plain_lines(result.text))
+    if opts.json:
+        print_text(json.dumps(result.data, indent=2))
+    else:
+        text = plain_lines(result.text)
+        print_text(result.paint(text) if wants_colour() else text)
     return result.status
 
 
 def _result_of(program: str, settings: Settings, args: list[str], opts: argparse.Namespace) -> Result:
     if not args:
-        raise _CommandLineError(f"say what to do: {', '.join(ACTIONS)}; `{program} -h` tells more")
+        raise _CommandLineError(f"no action was given: {', '.join(ACTIONS)}; `{program} -h` explains them")
     opts = parse_action(args[0], args[1:], opts, program)
     action = ACTIONS[args[0]]
     if action.names_crawl:
@@ -109,7 +112,7 @@ def parser_of(name: str, program: str = PROGRAM) -> argparse.ArgumentParser:
     return parser
 
 
-def overview(program: str = PROGRAM) -> str:
+def actions_overview(program: str = PROGRAM) -> str:
     width = max(map(len, ACTIONS))
     return "\n".join(
         [
@@ -134,7 +137,7 @@ def only_crawl(config: Config) -> str:
     names = crawls_here(config)
     if len(names) > 1:
         known = ", ".join(names)
-        raise ConfigError(f"there are several crawls here, say which with -s BIGCRAWL_CRAWL=: {known}")
+        raise ConfigError(f"there are several crawls here; choose one with -s BIGCRAWL_CRAWL=: {known}")
     if not names and not config.crawl.redis_url:
         where = config.crawl.state_dir.absolute()
         raise ConfigError(f"there is no crawl in {where}; go to the project's directory, or set -s BIGCRAWL_STATE_DIR=")

@@ -35,7 +35,7 @@ def _node_name(name: str | None) -> str:
     return _checked_name("BIGCRAWL_NODE", name or f"{_host_name()}-{os.getpid()}")
 
 
-def _directory(name: str | None) -> Path | None:
+def _parse_directory(name: str | None) -> Path | None:
     return Path(name).expanduser().absolute() if name else None
 
 
@@ -53,7 +53,7 @@ def _with_password(url: str | None, password_file: str | None) -> str | None:
     authority, slash, path = rest.partition("/")
     user, at, host = authority.rpartition("@")
     if not separator:
-        raise ConfigError(f"{name} needs a BIGCRAWL_REDIS_URL to add the password to")
+        raise ConfigError(f"{name} is set, but BIGCRAWL_REDIS_URL, to which the password would be added, is not")
     if at and ":" in user:
         raise ConfigError(f"BIGCRAWL_REDIS_URL has a password, and {name} another one; set one of them")
     return f"{scheme}://{user}:{quote(password, safe='')}@{host}{slash}{path}"
@@ -97,7 +97,7 @@ class CrawlConfig(Group):
         read=lambda name: Path(name).absolute(),
     )
     warc_dir: Path | None = setting(
-        "BIGCRAWL_WARC_DIR", "warc", "Directory for WARC files. An empty string stores no pages.", read=_directory
+        "BIGCRAWL_WARC_DIR", "warc", "Directory for WARC files. An empty string stores no pages.", read=_parse_directory
     )
     warc_mode: int = setting(
         "BIGCRAWL_WARC_MODE",
@@ -116,15 +116,17 @@ class CrawlConfig(Group):
     warc_copies: str = setting(
         "BIGCRAWL_WARC_COPIES",
         "whole",
-        "A page with the body of another that this node stored lately is stored whole; or by reference, as a `revisit` "
-        "record with its own headers, and with address, date and record id of the other. See docs/copies.md.",
-        choices=("whole", "by-reference"),
+        "A page with the body of another that this node stored recently is stored whole; or by reference, as a "
+        "`revisit` "
+        "record with its own headers, and with address, date and record id of the other. With `over-nodes`, bodies "
+        "that other nodes stored are known too. See docs/copies.md.",
+        choices=("whole", "by-reference", "over-nodes"),
     )
     drops_copy_links: bool = setting(
         "BIGCRAWL_COPY_LINKS",
         "follow",
         "Whether links on a page with the body of another page of its pay-level domain are followed or dropped. Such "
-        'pages are recognised only with `BIGCRAWL_WARC_COPIES = "by-reference"`.',
+        'pages are recognised only with `BIGCRAWL_WARC_COPIES = "by-reference"` or `"over-nodes"`.',
         choices=("follow", "drop"),
         read="drop".__eq__,
     )
@@ -162,6 +164,14 @@ class CrawlConfig(Group):
         "Share of the partitions that this node owns, relative to the other nodes. A node with 2 owns twice as many "
         "as one with 1.",
         (0.01, 1_000, ""),
+    )
+    capacity_from: str = setting(
+        "BIGCRAWL_CAPACITY_FROM",
+        "setting",
+        "Quantity of which BIGCRAWL_CAPACITY is a multiple: the setting alone; free disk space where pages are stored; "
+        "bandwidth of the link, as the system knows it; or speed, at which the node reads links at its start.",
+        choices=("setting", "disk", "bandwidth", "speed"),
+        alike=True,
     )
     capacity_measured: bool = setting(
         "BIGCRAWL_CAPACITY_MEASURED",
@@ -205,7 +215,7 @@ class CrawlConfig(Group):
         "Directory for the report of the crawl, report.html and report.json, which the last node writes when it ends. "
         "Unset: none is written; `scrapy frontier report` writes one at any time.",
         title="Nodes",
-        read=_directory,
+        read=_parse_directory,
     )
     spider: str = derived("")
     arguments: Mapping[str, str] | None = derived()
@@ -216,10 +226,15 @@ class CrawlConfig(Group):
 
     def derive(self, given: Mapping[str, Any]) -> Self:
         check_warc_store(self.warc_store_url, self.warc_dir)
-        if self.drops_copy_links and (self.warc_copies != "by-reference" or self.warc_dir is None):
+        if self.drops_copy_links and (self.warc_copies == "whole" or self.warc_dir is None):
             raise ConfigError(
-                'BIGCRAWL_COPY_LINKS is "drop", and no copies are known; set BIGCRAWL_WARC_COPIES to "by-reference" '
+                'BIGCRAWL_COPY_LINKS is "drop", but no copies are detected; set BIGCRAWL_WARC_COPIES to "by-reference" '
                 "and BIGCRAWL_WARC_DIR to a directory"
+            )
+        if self.warc_copies == "over-nodes" and not self.warc_sync_s:
+            raise ConfigError(
+                'BIGCRAWL_WARC_COPIES is "over-nodes", but BIGCRAWL_WARC_SYNC_SECONDS is 0, so no node can tell which '
+                'bodies are safe; set it to 1, or copies to "by-reference"'
             )
         return self.replace(
             redis_url=_with_password(self.redis_url, self.redis_password_file),
@@ -234,7 +249,7 @@ class CloseRateConfig(Group):
         "BIGCRAWL_CLOSE_RATE",
         0.0,
         "The crawl is closed, as by Ctrl-C on every node, if all nodes together fetch fewer pages a second than this "
-        "over BIGCRAWL_CLOSE_RATE_SPAN while URLs wait; the same command goes on. Pauses and lower speeds do not "
+        "over BIGCRAWL_CLOSE_RATE_SPAN while URLs wait; the same command continues. Pauses and lower speeds do not "
         "count. 0: never.",
         (0, 1e6, "pages a second"),
         title="The crawl and where its state lives",
@@ -273,7 +288,8 @@ class StoreConfig(Group):
         "BIGCRAWL_LOST_PARTITIONS",
         "wait",
         "What to do if neither the disk nor the store has the files of a partition that was in use: set it apart until "
-        "they are back, while the others go on; begin it anew, so that its pages are fetched again as links to them "
+        "they are back, while the others continue; start it from scratch, so that its pages are fetched again as "
+        "links to them "
         "are found, and its waiting URLs are lost; or stop with an error.",
         choices=("wait", "refetch", "stop"),
     )

@@ -15,26 +15,26 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def _network(text: str) -> IPv4Network | IPv6Network:
+def _parse_network(text: str) -> IPv4Network | IPv6Network:
     return ip_network(text, strict=False)
 
 
-def _server(text: str) -> str:
+def _parse_name_server(text: str) -> str:
     """Return a name server in the form that c-ares reads, given as `address`, `address:port` or `[address]:port`."""
     bracketed = re.fullmatch(r"\[(.*)\](?::(\d{1,5}))?", text)
     plain = re.fullmatch(r"([\d.]+):(\d{1,5})", text)
     address, port = bracketed.groups() if bracketed else plain.groups() if plain else (text, None)
     found = ip_address(address)
     if port is not None and not 0 < int(port) < 65_536:
-        raise ValueError(f"{port} is no port")
+        raise ValueError(f"{port} is not a port")
     host = f"[{found}]" if found.version == 6 else str(found)
     return f"{host}:{port or 53}"
 
 
-def _contact(own: str | None, agent: str) -> str:
+def _contact_of(own: str | None, agent: str) -> str:
     if own and find_contact(own) != own:
         raise ConfigError(
-            f"BIGCRAWL_CONTACT is {own!r}; must be a web page or a mail address of yours, such as "
+            f"BIGCRAWL_CONTACT is {own!r}; must be your web page or mail address, such as "
             f"https://<your site>/bot or <you>@<your site>; names reserved for examples are refused"
         )
     return own or find_contact(agent)
@@ -145,6 +145,13 @@ class PolitenessConfig(Group):
         alike=True,
         read="obey".__eq__,
     )
+    robots_head_start_ms: int = seconds(
+        "BIGCRAWL_ROBOTS_HEAD_START",
+        0.0,
+        "A host that enters Redis passes hosts that have been due for at most this long. So its look-up and its "
+        "robots.txt come ahead of its turn, and its first page waits for one turn, not for two. See docs/robots.md.",
+        (0, 60),
+    )
     connection_keys: tuple[str, ...] = setting(
         "BIGCRAWL_CONNECTION_KEYS",
         [
@@ -161,7 +168,8 @@ class PolitenessConfig(Group):
     robots_kept_min_ms: int = seconds(
         "BIGCRAWL_ROBOTS_KEPT_MIN",
         3_600.0,
-        "Shortest time a robots.txt is cached, whatever its Cache-Control. Without Cache-Control it is cached for "
+        "Shortest time a robots.txt is cached, even if its Cache-Control says less. Without Cache-Control it is "
+        "cached for "
         "a day.",
         (0, 86_400),
     )
@@ -184,7 +192,7 @@ class PolitenessConfig(Group):
         [],
         "Addresses and networks to fetch from although they are not public, such as 10.1.0.0/16.",
         alike=True,
-        parse=(_network, "10.1.0.0/16"),
+        parse=(_parse_network, "10.1.0.0/16"),
     )
     contact: str = setting(
         "BIGCRAWL_CONTACT",
@@ -213,12 +221,13 @@ class PolitenessConfig(Group):
     def derive(self, given: Mapping[str, Any]) -> Self:
         if self.connection_pages > 1 and self.host_connections > 1:
             raise ConfigError(
-                "BIGCRAWL_CONNECTION_PAGES and BIGCRAWL_HOST_CONNECTIONS are both above 1; set one of them to 1: with "
-                "several connections, fetches are a delay apart"
+                "BIGCRAWL_CONNECTION_PAGES and BIGCRAWL_HOST_CONNECTIONS are both above 1; set one of them to 1: "
+                "with several connections per host, every fetch waits for the delay"
             )
         agent = str(given["USER_AGENT"] or "bigcrawl")
-        contact = _contact(self.contact, agent)
+        contact = _contact_of(self.contact, agent)
         return self.replace(
+            robots_head_start_ms=self.robots_head_start_ms if self.obey_robots else 0,
             host_delay_min_ms=min(self.host_delay_min_ms or self.host_delay_ms, self.host_delay_ms),
             server_delay_min_ms=min(self.server_delay_min_ms or self.server_delay_ms, self.server_delay_ms),
             backoff_longest_ms=max(self.backoff_longest_ms, self.backoff_first_ms),
@@ -319,7 +328,7 @@ class DnsConfig(Group):
         "BIGCRAWL_DNS_SERVERS",
         [],
         "Addresses of the name servers to ask, with the port if it is not 53. Empty: those of /etc/resolv.conf.",
-        parse=(_server, "192.0.2.53:5353"),
+        parse=(_parse_name_server, "192.0.2.53:5353"),
     )
     families: str = setting(
         "BIGCRAWL_DNS_FAMILIES",
@@ -331,10 +340,10 @@ class DnsConfig(Group):
     timeout_ms: int = seconds("BIGCRAWL_DNS_TIMEOUT", 10.0, "Time limit of a look-up, all tries together.", (0.1, 120))
     tries: int = setting("BIGCRAWL_DNS_TRIES", 4, "How often a look-up asks each name server.", (1, 10, "tries"))
     ttl_min_ms: int = seconds(
-        "BIGCRAWL_DNS_TTL_MIN", 60.0, "Shortest time an answer is cached, whatever its TTL.", (0, 86_400)
+        "BIGCRAWL_DNS_TTL_MIN", 60.0, "Shortest time an answer is cached, even if its TTL is shorter.", (0, 86_400)
     )
     ttl_max_ms: int = seconds(
-        "BIGCRAWL_DNS_TTL_MAX", 86_400.0, "Longest time an answer is cached, whatever its TTL.", (1, 604_800)
+        "BIGCRAWL_DNS_TTL_MAX", 86_400.0, "Longest time an answer is cached, even if its TTL is longer.", (1, 604_800)
     )
     negative_ttl_ms: int = seconds(
         "BIGCRAWL_DNS_NEGATIVE_TTL",
@@ -370,7 +379,7 @@ class LimitsConfig(Group):
     truncates: bool = setting(
         "BIGCRAWL_TRUNCATE",
         True,
-        "Keep what has arrived of an answer that exceeds DOWNLOAD_MAXSIZE or DOWNLOAD_TIMEOUT, marked as truncated "
+        "Keep the received part of an answer that exceeds DOWNLOAD_MAXSIZE or DOWNLOAD_TIMEOUT, marked as truncated "
         "in its flags and WARC record. False: the fetch fails.",
         title="Limits of an answer",
     )

@@ -21,7 +21,7 @@ class FilterConfig(Group):
         "BIGCRAWL_SCOPE",
         "any",
         "Where links must lead to be followed: anywhere, to the host or the pay-level domain of their page or of a "
-        "seed, below the directory of a seed, or to what BIGCRAWL_SCOPE_LIST names.",
+        "seed, below the directory of a seed, or to the targets that BIGCRAWL_SCOPE_LIST names.",
         choices=("any", "host", "pld", "prefix", "list"),
         alike=True,
         title="Scope and filters",
@@ -61,7 +61,7 @@ class FilterConfig(Group):
     paths: tuple[str, ...] = setting(
         "BIGCRAWL_FILTER_PATHS",
         None,
-        "Lines as in robots.txt, for the paths and queries of links on all hosts: what they disallow is dropped. The "
+        "Lines as in robots.txt, for the paths and queries of links on all hosts: disallowed links are dropped. The "
         "longest line decides. A list, or a file.",
         kind=list,
         has_file=True,
@@ -115,7 +115,8 @@ class FilterConfig(Group):
         "BIGCRAWL_PAGE_RULES",
         None,
         "What is set by hand about pages of hosts, their directories, pay-level domains and URL patterns: kinds, media "
-        "types kept if BIGCRAWL_FILTER_MEDIA_TYPES keeps them, and eliminate, texts besides BIGCRAWL_FILTER_STRINGS.",
+        "types kept if BIGCRAWL_FILTER_MEDIA_TYPES keeps them; charsets that are kept; and eliminate, texts besides "
+        "BIGCRAWL_FILTER_STRINGS.",
         kind=dict,
         alike=True,
     )
@@ -129,7 +130,7 @@ class FilterConfig(Group):
     )
 
 
-_BY_LINKS = ("in-degree", "rank", "quality")
+_BY_LINKS = ("in-degree", "rank", "quality", "changes")
 """Prioritizers that use in-degrees."""
 
 
@@ -142,6 +143,14 @@ class FrontierConfig(Group):
         "Longer URLs are dropped and counted.",
         (64, 65_536, "bytes"),
         title="From discovery to the seen check",
+    )
+    link_origin: str = setting(
+        "BIGCRAWL_LINK_ORIGIN",
+        "auto",
+        "Origin that is queued with each link, for metadata and indexes: auto, its parent page if the index parquet is "
+        "made; parent, its parent page; full, also the time and the address of the parent's server.",
+        choices=("auto", "parent", "full"),
+        alike=True,
     )
     outbox_urls_max: int = setting(
         "BIGCRAWL_OUTBOX_URLS_MAX",
@@ -356,4 +365,27 @@ class BudgetConfig(Group):
         None,
         "A file with all that is set by hand for sites, a line for each: budgets and other limits, delays, priorities, "
         "waits between visits, kinds of pages, texts of pages to eliminate.",
+    )
+    in_degree_by: str = setting(
+        "BIGCRAWL_IN_DEGREE",
+        "pld",
+        "What an in-degree counts: the pay-level domains that link to another one, or the IP addresses of the servers "
+        "whose pages do. With `address`, sites of one server count once, and a farm with many addresses many times.",
+        choices=("pld", "address"),
+        alike=True,
+    )
+    units: tuple[str, ...] = setting(
+        "BIGCRAWL_BUDGET_UNITS",
+        None,
+        "Shared domains whose hosts or directories have in-degrees and budgets of their own: *.blogs.example, "
+        "www.homes.example/, private for those of the public-suffix list, or * for all hosts of all domains.",
+        kind=list,
+        alike=True,
+    )
+    unit_links: int = setting(
+        "BIGCRAWL_BUDGET_UNIT_LINKS",
+        10,
+        "How many other pay-level domains must link to such a host or directory before it has a budget of its own.",
+        (1, 1_000_000, "PLDs"),
+        alike=True,
     )

@@ -35,7 +35,10 @@ def check_warc_store(url: str | None, warc_dir: Path | None) -> None:
     if url is None:
         return
     if warc_dir is None:
-        raise ConfigError("BIGCRAWL_WARC_STORE_URL needs BIGCRAWL_WARC_DIR, the directory in which files are written")
+        raise ConfigError(
+            "BIGCRAWL_WARC_STORE_URL is set, but BIGCRAWL_WARC_DIR, the directory in which files are "
+            "written first, is not"
+        )
     scheme, separator, path = url.partition("://")
     if scheme not in _STORE_DRIVERS or not separator or not path.strip("/"):
         raise ConfigError(
@@ -46,8 +49,8 @@ def check_warc_store(url: str | None, warc_dir: Path | None) -> None:
         raise ConfigError(f"BIGCRAWL_WARC_STORE_URL is {url}: pip install {' '.join(missing)}")
     if scheme == "file" and _is_one_place(Path(path).expanduser(), warc_dir):
         raise ConfigError(
-            f"BIGCRAWL_WARC_STORE_URL is {url}, which is BIGCRAWL_WARC_DIR: files would be removed there once they are "
-            "there; name another directory"
+            f"BIGCRAWL_WARC_STORE_URL is {url}, the same directory as BIGCRAWL_WARC_DIR, from which moved files are "
+            f"removed; name another directory"
         )
 
 
@@ -58,7 +61,7 @@ def _is_one_place(first: Path, second: Path) -> bool:
         return os.path.realpath(first) == os.path.realpath(second)
 
 
-def _time(digits: str) -> str:
+def _parse_time(digits: str) -> str:
     if digits and not (digits.isascii() and digits.isdigit() and 4 <= len(digits) <= STAMP_DIGITS):
         raise ConfigError(
             f"BIGCRAWL_SOURCE_TIME is {digits!r}; it takes the digits of a time, as 2026, 20261125 or 20261125220512"
@@ -88,7 +91,7 @@ class SourceConfig(Group):
         "",
         "Digits of a time (UTC), as 2026, 20261125 or 20261125220512: each URL's last answer until then is taken. "
         "Empty: the last one.",
-        read=_time,
+        read=_parse_time,
     )
     has_all: bool = setting(
         "BIGCRAWL_SOURCE_PAGES",

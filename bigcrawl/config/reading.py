@@ -10,7 +10,6 @@ from bigcrawl.config.crawl import CloseRateConfig, CrawlConfig, StoreConfig
 from bigcrawl.config.fetching import DnsConfig, LimitsConfig, PaceConfig, PolitenessConfig
 from bigcrawl.config.frontier import BudgetConfig, FilterConfig, FrontierConfig
 from bigcrawl.config.pages import SourceConfig
-from bigcrawl.config.rules_file import with_rules
 from bigcrawl.config.values import PREFIX, read_value, refuse_unknown
 from bigcrawl.config.watching import DashboardConfig, MetricsConfig
 from bigcrawl.feature_list import modules_of
@@ -27,14 +26,14 @@ T = TypeVar("T")
 _SCRAPYS = ("CONCURRENT_REQUESTS", "DOWNLOAD_DELAY", "DOWNLOAD_MAXSIZE", "HTTPPROXY_ENABLED", "USER_AGENT")
 # Settings of one process: where it finds the crawl, stores pages, and is watched. They may hold passwords.
 _OWN = (
-    *("CRAWL", "NODE", "REDIS_URL", "REDIS_PASSWORD_FILE", "STATE_DIR", "STORE_", "SOURCE", "WARC_", "FRESH"),
+    *("NODE", "REDIS_URL", "REDIS_PASSWORD_FILE", "STATE_DIR", "STORE_", "SOURCE", "WARC_", "FRESH"),
     *("RULES", "CAPACITY", "PROGRESS_", "REPORT_", "METRICS", "DASHBOARD"),
 )
 _OF_THE_CRAWL = ("partitions", "private_suffixes", "close_when_empty", "pages_max")
 ALIKE_CHARS_MAX = 60  # characters of a compared value; nodes report these values every second
 
 
-class _Features:
+class _FeatureSettings:
     @staticmethod
     def rows() -> Iterator[tuple[str, Setting]]:
         for module in modules_of("settings"):
@@ -61,7 +60,7 @@ class Config(Group):
     filters: FilterConfig = part(FilterConfig)
     frontier: FrontierConfig = part(FrontierConfig)
     budget: BudgetConfig = part(BudgetConfig)
-    features: Mapping[type, object] = part(_Features)
+    features: Mapping[type, object] = part(_FeatureSettings)
     politeness: PolitenessConfig = part(PolitenessConfig)
     pace: PaceConfig = part(PaceConfig)
     dns: DnsConfig = part(DnsConfig)
@@ -79,9 +78,9 @@ class Config(Group):
     in_force: Mapping[str, Any] = derived()
 
     def derive(self, given: Mapping[str, Any]) -> Self:
-        return self.replace(alike=_alike(given), in_force=_in_force(given))
+        return self.replace(alike=_settings_alike_on_all_nodes(given), in_force=_in_force(given))
 
-    def of(self, shape: type[T]) -> T:
+    def feature_config(self, shape: type[T]) -> T:
         found = self.features[shape]
         assert isinstance(found, shape), "it is stored by its class"
         return found
@@ -100,12 +99,12 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         ConfigError: a BIGCRAWL_ name is unknown, or a value has the wrong type or is out of bounds.
     """
     refuse_unknown(settings, BY_NAME)
-    return Config.read(_given(settings, BY_NAME.values()))
+    return Config.read(_checked_values(settings, BY_NAME.values()))
 
 
 def read_dns(settings: Mapping[str, Any]) -> DnsConfig:
     """Return the DNS settings, without checking others."""
-    return DnsConfig.read(_given(settings, (row for _, row in DnsConfig.rows())))
+    return DnsConfig.read(_checked_values(settings, (row for _, row in DnsConfig.rows())))
 
 
 def with_settings(config: Config, in_force: Mapping[str, Any]) -> Config:
@@ -117,11 +116,14 @@ def with_settings(config: Config, in_force: Mapping[str, Any]) -> Config:
     )
 
 
-def _given(settings: Mapping[str, Any], rows: Iterable[Setting]) -> dict[str, Any]:
+def _checked_values(settings: Mapping[str, Any], rows: Iterable[Setting]) -> dict[str, Any]:
     """Return the checked values of settings; DOWNLOAD_DELAY stands in for an unset BIGCRAWL_HOST_DELAY."""
     given = {name: settings.get(name) for name in _SCRAPYS}
     given |= {row.name: read_value(row, settings.get(row.name)) for row in rows}
-    given = with_rules(given)
+    if path := given.get("BIGCRAWL_RULES"):
+        from bigcrawl.config.rules_file import with_rules
+
+        given = with_rules(path, given)
     if settings.get("BIGCRAWL_HOST_DELAY") is None and (delay := float(given["DOWNLOAD_DELAY"] or 0)):
         given["BIGCRAWL_HOST_DELAY"] = delay
     return given
@@ -130,12 +132,13 @@ def _given(settings: Mapping[str, Any], rows: Iterable[Setting]) -> dict[str, An
 def _in_force(given: Mapping[str, Any]) -> dict[str, Any]:
     found = {name: given[name] for name in _SCRAPYS if given[name] is not None}
     for name, row in BY_NAME.items():
-        if given[name] != row.default and not name.removeprefix(PREFIX).startswith(_OWN):
+        is_own = name == "BIGCRAWL_CRAWL" or name.removeprefix(PREFIX).startswith(_OWN)
+        if given[name] != row.default and not is_own:
             found[name] = given[name]
     return found
 
 
-def _alike(given: Mapping[str, Any]) -> dict[str, str]:
+def _settings_alike_on_all_nodes(given: Mapping[str, Any]) -> dict[str, str]:
     found = {}
     for name, row in BY_NAME.items():
         value = given[name]

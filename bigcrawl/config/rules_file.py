@@ -27,7 +27,7 @@ BYTES_MAX: Final = 4 << 20
 BUDGETS: Final = "BIGCRAWL_BUDGET_RULES"
 DELAYS: Final = "BIGCRAWL_DELAY_RULES"
 PAGES: Final = "BIGCRAWL_PAGE_RULES"
-_TABLE_OF: Final = {"delay": DELAYS, "pld_delay": DELAYS, "kinds": PAGES, "eliminate": PAGES}
+_TABLE_OF: Final = {"delay": DELAYS, "pld_delay": DELAYS, "kinds": PAGES, "charsets": PAGES, "eliminate": PAGES}
 _WORD = re.compile(r"(\w+)=(.*)", re.DOTALL)
 _find_words = re.compile(r'(?:[^\s"]|"[^"]*")+').findall
 
@@ -107,11 +107,8 @@ def _number(value: str) -> object:
     return value
 
 
-def with_rules(given: dict[str, Any]) -> dict[str, Any]:
+def with_rules(path: str, given: dict[str, Any]) -> dict[str, Any]:
     """Return settings with the file's rules in their tables."""
-    path = given.get("BIGCRAWL_RULES")
-    if not path:
-        return given
     tables: dict[str, dict[str, dict[str, object]]] = {name: {} for name in (BUDGETS, DELAYS, PAGES)}
     for row in read_rules(path):
         for table, limits in row.tables.items():

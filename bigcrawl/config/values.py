@@ -37,48 +37,48 @@ def read_value(setting: Setting, raw: object) -> Any:
     if raw is None:
         return setting.default
     try:
-        value = _convert(setting, raw)
+        value = _converted(setting, raw)
     except (TypeError, ValueError):
-        raise ConfigError(f"{setting.name} is {raw!r}; must be {_wanted(setting)}") from None
+        raise ConfigError(f"{setting.name} is {raw!r}; must be {_requirement_text(setting)}") from None
     out_of_choices = bool(setting.choices) and value not in setting.choices
     too_low = setting.low is not None and value < setting.low
     too_high = setting.high is not None and value > setting.high
     if out_of_choices or too_low or too_high:
-        raise ConfigError(f"{setting.name} is {raw!r}; must be {_wanted(setting)}")
+        raise ConfigError(f"{setting.name} is {raw!r}; must be {_requirement_text(setting)}")
     return value
 
 
-def _convert(setting: Setting, raw: object) -> Any:
+def _converted(setting: Setting, raw: object) -> Any:
     if setting.type is bool:
         word = str(raw).strip().lower()
-        return _WORDS[word] if word in _WORDS else _refuse()
+        return _WORDS[word] if word in _WORDS else _raise_value_error()
     if setting.type is int:
         if isinstance(raw, float) and not raw.is_integer():
-            _refuse()
+            _raise_value_error()
         return int(str(raw).strip()) if isinstance(raw, str) else int(raw)  # type: ignore[call-overload]
     if setting.type is float:
         number = float(raw)  # type: ignore[arg-type]
-        return number if math.isfinite(number) else _refuse()
+        return number if math.isfinite(number) else _raise_value_error()
     if setting.type is dict:
-        return _table(raw)
+        return _parse_table(raw)
     if setting.type is list:
-        return _list(setting, raw)
+        return _parse_list(setting, raw)
     return str(raw).strip()
 
 
-def _table(raw: Any) -> dict[str, dict[str, object]]:
+def _parse_table(raw: Any) -> dict[str, dict[str, object]]:
     if isinstance(raw, str):
         raw = read_json(raw)
     if not isinstance(raw, Mapping) or not all(isinstance(name, str) for name in raw):
-        _refuse()
-    return {name: dict(row) if isinstance(row, Mapping) else _refuse() for name, row in raw.items()}
+        _raise_value_error()
+    return {name: dict(row) if isinstance(row, Mapping) else _raise_value_error() for name, row in raw.items()}
 
 
-def _list(setting: Setting, raw: Any) -> list[str]:
+def _parse_list(setting: Setting, raw: Any) -> list[str]:
     if isinstance(raw, str):
         raw = _list_of_text(setting, raw.strip())
     if not isinstance(raw, list | tuple | set | frozenset) or not all(isinstance(item, str) for item in raw):
-        _refuse()
+        _raise_value_error()
     return [item.strip() for item in raw if item.strip()]
 
 
@@ -104,11 +104,11 @@ def _lines_of(setting: Setting, path: str) -> list[str]:
     return [re.split(r"(?:^|\s)#", line, maxsplit=1)[0].strip(BLANKS) for line in lines(text)]
 
 
-def _refuse() -> Any:
+def _raise_value_error() -> Any:
     raise ValueError
 
 
-def _wanted(setting: Setting) -> str:
+def _requirement_text(setting: Setting) -> str:
     if setting.choices:
         return "one of " + ", ".join(setting.choices)
     if setting.type is dict:

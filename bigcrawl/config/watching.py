@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 TOKEN_CHARS_MIN = 16  # characters of the dashboard's token
 
 
-def _address(text: str) -> str:
+def _parse_address(text: str) -> str:
     return str(ip_address(text))
 
 
-def _ports(text: str) -> tuple[int, int]:
+def _parse_ports(text: str) -> tuple[int, int]:
     """Return the first and the last port of a range, or one port twice."""
     found = re.fullmatch(r"(\d{1,5})(?:\s*-\s*(\d{1,5}))?", text)
     if found is None:
         raise ValueError("it is neither a port nor a range")
     first, last = int(found[1]), int(found[2] or found[1])
     if not 0 <= first <= last < 65_536 or (first == 0 and last != 0):
-        raise ValueError("ports are from 1 to 65535, the first before the last")
+        raise ValueError("ports must be from 1 to 65535, the first not above the last")
     return first, last
 
 
-def _token(token: str | None, file: str | None) -> str | None:
+def _read_token(token: str | None, file: str | None) -> str | None:
     """Return the dashboard's token. No error message shows it."""
     name = "BIGCRAWL_DASHBOARD_TOKEN"
     if file is not None:
         if token is not None:
-            raise ConfigError(f"{name} and {name}_FILE are both set; leave one out")
+            raise ConfigError(f"{name} and {name}_FILE are both set; remove one of them")
         name += "_FILE"
         try:
             token = read_text(Path(file)).strip()
@@ -47,13 +47,13 @@ def _token(token: str | None, file: str | None) -> str | None:
             raise ConfigError(f"{name} is {file!r}, a file that cannot be read: {error}") from None
     if token is not None and re.fullmatch(rf"[!-~]{{{TOKEN_CHARS_MIN},1000}}", token) is None:
         raise ConfigError(
-            f"the token of {name} has {len(token)} characters; must be at least {TOKEN_CHARS_MIN} letters, digits and "
-            f"signs without blanks, e.g. of `openssl rand -hex 16`"
+            f"the token of {name} has {len(token)} characters; must be at least {TOKEN_CHARS_MIN} letters, digits "
+            f"and signs without blanks, e.g. from `openssl rand -hex 16`"
         )
     return token
 
 
-def _origin(text: str | None) -> str | None:
+def _parse_origin(text: str | None) -> str | None:
     example = "https://crawl.example.org"
     return parsed("BIGCRAWL_DASHBOARD_ORIGIN", text, _checked_origin, example) if text else None
 
@@ -64,6 +64,19 @@ def _checked_origin(text: str) -> str:
     if split.scheme not in ("http", "https") or not split.hostname or f"{split.scheme}://{split.netloc}" != text:
         raise ValueError("it is not scheme://name or scheme://name:port")
     return text.lower()
+
+
+def _parse_scrapyd(text: str | None) -> str | None:
+    if not text:
+        return None
+    try:
+        split = urlsplit(text)
+        is_sound = split.scheme in ("http", "https") and bool(split.hostname) and (split.port or 1) > 0
+    except ValueError:
+        is_sound = False
+    if not is_sound or split.query or split.fragment or not text.isprintable() or " " in text:
+        raise ConfigError("BIGCRAWL_DASHBOARD_SCRAPYD is no URL of a server; must be like http://127.0.0.1:6800")
+    return text
 
 
 class MetricsConfig(Group):
@@ -79,14 +92,14 @@ class MetricsConfig(Group):
         "BIGCRAWL_METRICS_ADDRESS",
         "127.0.0.1",
         "IP address at which metrics are served. Whoever reaches it can read them: there is no password.",
-        parse=(_address, "127.0.0.1"),
+        parse=(_parse_address, "127.0.0.1"),
     )
     ports: tuple[int, int] = setting(
         "BIGCRAWL_METRICS_PORT",
         "9410-9429",
         "Port at which metrics are served, or a range such as 9410-9429, of which the first free one is used. 0: any "
         "free port. The log says which it is.",
-        parse=(_ports, "9410, 9410-9429, or 0 for any"),
+        parse=(_parse_ports, "9410, 9410-9429, or 0 for any"),
     )
 
 
@@ -109,14 +122,14 @@ class DashboardConfig(Group):
         "BIGCRAWL_DASHBOARD_ADDRESS",
         "127.0.0.1",
         "IP address at which the dashboard is served. One that other machines reach needs a token.",
-        parse=(_address, "127.0.0.1"),
+        parse=(_parse_address, "127.0.0.1"),
     )
     ports: tuple[int, int] = setting(
         "BIGCRAWL_DASHBOARD_PORT",
         "9430-9449",
         "Port at which the dashboard is served, or a range such as 9430-9449, of which the first free one is used. 0: "
         "any free port. The log says which it is.",
-        parse=(_ports, "9430, 9430-9449, or 0 for any"),
+        parse=(_parse_ports, "9430, 9430-9449, or 0 for any"),
     )
     token: str | None = setting(
         "BIGCRAWL_DASHBOARD_TOKEN",
@@ -135,10 +148,18 @@ class DashboardConfig(Group):
         None,
         "Scheme, name and port under which a reverse proxy shows the dashboard, such as https://crawl.example.org. "
         "Looking needs the token then too.",
-        read=_origin,
+        read=_parse_origin,
     )
 
-    __repr__ = object.__repr__  # which shows no token
+    scrapyd: str | None = setting(
+        "BIGCRAWL_DASHBOARD_SCRAPYD",
+        None,
+        "URL of a scrapyd whose jobs are shown, such as http://127.0.0.1:6800; with user and password if it asks for "
+        "them.",
+        read=_parse_scrapyd,
+    )
+
+    __repr__ = object.__repr__  # which shows no token and no password
 
     @property
     def is_guarded(self) -> bool:
@@ -146,11 +167,11 @@ class DashboardConfig(Group):
         return self.origin is not None or not ip_address(self.address).is_loopback
 
     def derive(self, given: Mapping[str, Any]) -> Self:
-        found = self.replace(token=_token(self.token, self.token_file))
+        found = self.replace(token=_read_token(self.token, self.token_file))
         if found.is_guarded and found.token is None:
             where = "BIGCRAWL_DASHBOARD_ORIGIN" if found.origin else "BIGCRAWL_DASHBOARD_ADDRESS"
             raise ConfigError(
-                f"{where} is {found.origin or found.address}, which others may reach: set "
+                f"{where} is {found.origin or found.address}, which other machines can reach: set "
                 f"BIGCRAWL_DASHBOARD_TOKEN_FILE to a file with a token of at least {TOKEN_CHARS_MIN} characters, "
                 "e.g. of `openssl rand -hex 16`"
             )

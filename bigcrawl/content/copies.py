@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from bigcrawl.content.exact_copies import NO_PAGE, find_and_add, mixed
+from bigcrawl.content.exact_copies import NO_PAGE, find_and_add, mix_bits
 from bigcrawl.drum.bucket import Kind
 
 if TYPE_CHECKING:
@@ -100,4 +100,4 @@ def read_copies(copies: Bucket) -> npt.NDArray[Any]:
 
 
 def copy_keys(pages: KeyArray, contents: KeyArray) -> KeyArray:
-    return mixed(pages ^ mixed(contents))
+    return mix_bits(pages ^ mix_bits(contents))

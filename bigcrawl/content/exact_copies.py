@@ -56,8 +56,7 @@ def _originals_of(
     return originals
 
 
-def mixed(keys: KeyArray) -> KeyArray:
-    """Return keys of which each bit depends on many input bits."""
+def mix_bits(keys: KeyArray) -> KeyArray:
     spread: KeyArray = keys ^ (keys >> HALF_BITS)
     spread *= MIXER
     spread ^= spread >> HALF_BITS

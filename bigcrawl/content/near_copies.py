@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from bigcrawl.content.exact_copies import mixed
-from bigcrawl.content.sketched import VALUE
-from bigcrawl.content.sketches import ALIKE_MIN, places_alike
+from bigcrawl.content.exact_copies import mix_bits
+from bigcrawl.content.sketched import ALIKE, VALUE
+from bigcrawl.content.sketches import are_alike
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,24 +40,26 @@ class NearCopies(NamedTuple):
     originals: Rows
 
 
-class _Found(NamedTuple):
+class _FoundCopies(NamedTuple):
     copies: Rows
     originals: Rows
 
 
-def find_near(table: Bucket, rows: Rows, commit: Callable[[ApplyResult], None]) -> NearCopies:
+def find_near(
+    table: Bucket, rows: Rows, commit: Callable[[ApplyResult], None], similarity: float = ALIKE
+) -> NearCopies:
     """Find near copies among these contents and earlier ones, and add the others.
 
     Repeated rows have the same verdicts. Contents of one page are never copies of each other. `commit` is called once
-    per slot.
+    per slot. Sketches are similar if they show at least `similarity`.
     """
-    found: list[_Found] = []
+    found: list[_FoundCopies] = []
     left = rows
     for slot in range(SLOTS):
         if not len(left):
             break
-        keys = left["band"] if slot == 0 else mixed(left["band"] + np.uint64(slot))
-        left = _ask_slot(table, keys, left, found, commit)
+        keys = left["band"] if slot == 0 else mix_bits(left["band"] + np.uint64(slot))
+        left = _ask_slot(table, keys, left, found, commit, similarity)
     copies = [verdict.copies for verdict in found]
     originals = [verdict.originals for verdict in found]
     if not copies:
@@ -67,7 +69,12 @@ def find_near(table: Bucket, rows: Rows, commit: Callable[[ApplyResult], None]) 
 
 
 def _ask_slot(
-    table: Bucket, keys: Rows, rows: Rows, found: list[_Found], commit: Callable[[ApplyResult], None]
+    table: Bucket,
+    keys: Rows,
+    rows: Rows,
+    found: list[_FoundCopies],
+    commit: Callable[[ApplyResult], None],
+    similarity: float,
 ) -> Rows:
     distinct, first, whose, times = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
     was_there, held = table.values(distinct)
@@ -78,7 +85,8 @@ def _ask_slot(
         commit(table.put(distinct, held))
         return rows[:0]
     where = is_shared[whose]
-    after, left = _compare(held[is_shared], rows[where], (np.cumsum(is_shared) - 1)[whose[where]], found)
+    whose_shared = (np.cumsum(is_shared) - 1)[whose[where]]
+    after, left = _compare_with_held(held[is_shared], rows[where], whose_shared, found, similarity)
     changed = is_new
     changed[is_shared] |= after["content"] != held["content"][is_shared]
     held[is_shared] = after
@@ -87,19 +95,21 @@ def _ask_slot(
     return left
 
 
-def _compare(held: Rows, rows: Rows, whose: npt.NDArray[np.intp], found: list[_Found]) -> tuple[Rows, Rows]:
+def _compare_with_held(
+    held: Rows, rows: Rows, whose: npt.NDArray[np.intp], found: list[_FoundCopies], similarity: float
+) -> tuple[Rows, Rows]:
     given = _values_of(rows)
     before = held[whose]
-    alike_before = _are_alike(before, given)
+    alike_before = are_alike(before["sketch"], given["sketch"], similarity)
     after = _least_of(held, given, whose, alike_before & (given["page"] != before["page"]))
     is_replaced = after["content"] != held["content"]
     record = after[whose]
-    alike = _are_alike(record, given)
-    _note(found, held[is_replaced], after[is_replaced])
-    _note(found, given[alike], record[alike])
+    alike = are_alike(record["sketch"], given["sketch"], similarity)
+    _add_copies(found, held[is_replaced], after[is_replaced])
+    _add_copies(found, given[alike], record[alike])
     # These are similar to the old record, but not to its replacement.
     rest = alike_before & ~alike
-    _note(found, given[rest], before[rest])
+    _add_copies(found, given[rest], before[rest])
     is_known = alike & ((given["content"] >= record["content"]) | (given["page"] == record["page"]))
     is_known |= alike_before & ((given["content"] >= before["content"]) | (given["page"] == before["page"]))
     return after, rows[~is_known]
@@ -121,12 +131,7 @@ def _least_of(held: Rows, given: Rows, whose: npt.NDArray[np.intp], may_replace:
     return after
 
 
-def _note(found: list[_Found], some: Rows, others: Rows) -> None:
+def _add_copies(found: list[_FoundCopies], some: Rows, others: Rows) -> None:
     is_copy = (some["content"] > others["content"]) & (some["page"] != others["page"])
     if is_copy.any():
-        found.append(_Found(some[is_copy], others[is_copy]))
-
-
-def _are_alike(some: Rows, others: Rows) -> npt.NDArray[np.bool_]:
-    alike: npt.NDArray[np.bool_] = places_alike(some["sketch"], others["sketch"]) >= ALIKE_MIN
-    return alike
+        found.append(_FoundCopies(some[is_copy], others[is_copy]))

@@ -1,8 +1,7 @@
 """Shingles: the hashed phrases of a text. The similarity of two pages is that of their sets of shingles (Jaccard).
 
-A shingle is `SHINGLE_BYTES` from the beginning of a word on, some four words. In a longer text, a quarter of the words
-count, the same ones in copies: those whose first two bytes have a sum that is a multiple of four. Characters with UTF-8
-lead bytes from 0xE0 on, such as Chinese ones, begin a word each.
+A shingle is `SHINGLE_BYTES` from the beginning of a word on, some four words. Characters with UTF-8 lead bytes from
+0xE0 on, such as Chinese ones, begin a word each.
 
 Source: Broder et al., Syntactic Clustering of the Web (1997). Differs: a shingle is a number of bytes, not of words.
 """
@@ -19,18 +18,13 @@ from bigcrawl.content.text import GAP_BYTES
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from bigcrawl.content.text import Texts
+    from bigcrawl.content.text import JoinedTexts
 
     HashArray = npt.NDArray[np.uint32]
 
 SHINGLE_BYTES: Final = 24
 
-SAMPLED_MIN: Final = 1 << 12
-
-SAMPLED_PART: Final = 4
-
 _LEAD: Final = np.uint8(0xE0)
-_REMAINDERS: Final = np.uint8(SAMPLED_PART - 1)
 _WINDOW: Final = np.dtype(f"V{SHINGLE_BYTES}")
 # Never change them: stored sketches depend on them.
 _MULTIPLIERS: Final = np.array((0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9), dtype=np.uint64)
@@ -39,33 +33,25 @@ assert GAP_BYTES > SHINGLE_BYTES, "the last shingle of a text has nothing of the
 
 
 class Shingles(NamedTuple):
-    """The shingles of several pages, up to `ends`; `words` is an estimate for long texts."""
+    """The shingles of several pages, up to `ends`; a page has one for each word."""
 
     hashes: HashArray
     ends: npt.NDArray[np.intp]
-    words: npt.NDArray[np.intp]
 
 
-def shingles_of(texts: Texts) -> Shingles:
+def shingles_of(texts: JoinedTexts) -> Shingles:
     words = texts.words
     size = len(words) - GAP_BYTES
-    before, here, behind = (words[at : at + size] for at in range(3))
-    passed = here + behind
-    start, parts = 0, []
-    for end in texts.ends:
-        is_sampled = end - start >= SAMPLED_MIN + GAP_BYTES
-        passed[start:end] &= _REMAINDERS if is_sampled else np.uint8(0)
-        parts.append(SAMPLED_PART if is_sampled else 1)
-        start = end
-    passed |= before if words.max() < _LEAD else before * (here < _LEAD).view(np.uint8)
-    starts = np.flatnonzero((passed == 0) & (here != 0))
+    before, here = words[:size], words[1 : 1 + size]
+    begins = (before == 0) & (here != 0)
+    if words.max() >= _LEAD:
+        begins |= here >= _LEAD
+    starts = np.flatnonzero(begins)
     windows = np.ndarray((size,), _WINDOW, words, 1, (1,))[starts]
     sums = windows.view("<u8").reshape(-1, len(_MULTIPLIERS)) @ _MULTIPLIERS
     sums ^= sums >> HALF_BITS
     sums *= MIXER
-    ends = starts.searchsorted(texts.ends)
-    counted = np.diff(ends, prepend=0) * np.array(parts, dtype=np.intp)
-    return Shingles((sums >> HALF_BITS).astype(np.uint32), ends, counted)
+    return Shingles((sums >> HALF_BITS).astype(np.uint32), starts.searchsorted(texts.ends))
 
 
 def similarity(some: HashArray, others: HashArray) -> float:

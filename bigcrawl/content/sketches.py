@@ -1,24 +1,28 @@
-"""A sketch of a page: 64 bytes that tell its similarity to another, and four keys that similar pages share.
+"""A sketch of a page: 64 bytes that tell its similarity to another, and keys that similar pages share.
 
-Hashes of shingles fall into `PLACES` ranges; the least of each, or the next above an empty range, represents it. In
-each range, two pages have the same one with a probability that is their Jaccard similarity. A sketch has the lowest two
-bits of each, so unequal ones match once in four.
+Hashes of shingles fall into `PLACES` ranges, and the least hash of each represents it. A sketch is the parity of these
+hashes at `BITS` positions, and their number. Where two pages have the same hashes, their parities cancel out, so the
+bits that differ tell how many hashes differ, and from this follows the Jaccard similarity.
 
-A band is a key made of four such hashes. Pages of similarity s share one of the four bands with probability
+The hashes that are least in each sixteenth of all are the same in two pages with a probability that is their
+similarity s. A band is a key made of four of them. Pages share one of the four bands with probability
 
     1 - (1 - s^4)^4
 
-Source: Broder (1997), min-wise hashes; Li, Owen, Zhang, One Permutation Hashing (2012); Shrivastava and Li, Densifying
-One Permutation Hashing (2014); Li and König, b-Bit Minwise Hashing (2010). Decision 0131 rejects simhash.
+A gist is a key made of two, so it is shared with probability s^2.
+
+Source: Broder (1997), min-wise hashes; Li, Owen, Zhang, One Permutation Hashing (2012); Mitzenmacher, Pagh, Pham,
+Efficient Estimation for High Similarities Using Odd Sketches (2014). Decision 0131 rejects simhash.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from bigcrawl.content.exact_copies import mixed
+from bigcrawl.content.exact_copies import HALF_BITS, mix_bits
 from bigcrawl.content.shingles import shingles_of
 from bigcrawl.content.sketched import SKETCH_WORDS
 from bigcrawl.content.text import texts_of
@@ -32,32 +36,31 @@ if TYPE_CHECKING:
     from bigcrawl.drum.format import KeyArray
 
     Packed = npt.NDArray[np.uint64]
+    Numbers = npt.NDArray[np.float64]
 
-PLACES: Final = 256
+PLACES: Final = 1536
 BANDS: Final = 4
 BAND_SIZE: Final = 4
 
 WORDS_MIN: Final = 192
 """A page with fewer words gets no sketch, because one word would change much."""
 
-ALIKE_MIN: Final = 231
-"""How many places must be equal: the average at a similarity of 0.87."""
+BITS: Final = SKETCH_WORDS * 64 - 16
+"""The bits before the 16 of the number."""
 
-_BITS: Final = 2
-_IN_A_BYTE: Final = 8 // _BITS
-_MASK: Final = np.uint8((1 << _BITS) - 1)
-_PART_FACTORS: Final = np.array([1 << _BITS * nth for nth in range(_IN_A_BYTE)], dtype=np.uint8)[:, np.newaxis]
-_LOW_BITS: Final = np.uint64(0x5555555555555555)
-_RANGE_SHIFT: Final = np.uint32(32 - 8)
+_STRIDE: Final = SKETCH_WORDS * 64
+_NUMBER: Final = BITS // 16
+_PARITIES: Final = np.array([*[0xFFFFFFFFFFFFFFFF] * (SKETCH_WORDS - 1), 0x0000FFFFFFFFFFFF], dtype=np.uint64)
+_PLACES: Final = np.uint32(PLACES)
+_BITS: Final = np.uint32(BITS)
+_HIGH: Final = np.uint32(16)
 _NONE: Final = np.uint32(0xFFFFFFFF)
-_LAST_PLACE: Final = PLACES - 1
-# Far apart, because an empty range takes its neighbour's hash.
-_BAND_PLACES: Final = np.arange(0, PLACES, PLACES // (BANDS * BAND_SIZE)).reshape(BAND_SIZE, BANDS).T
+_ROUNDING: Final = 1e-6
 _COUNTED: Final = np.arange(1, 1 + BANDS * BAND_SIZE, dtype=np.uint64)
-_BAND_MULTIPLIERS: Final = mixed(_COUNTED).reshape(BANDS, BAND_SIZE) | np.uint64(1)
+_BAND_MULTIPLIERS: Final = mix_bits(_COUNTED + (np.uint64(1) << HALF_BITS)).reshape(BANDS, BAND_SIZE) | np.uint64(1)
+_GIST_MULTIPLIERS: Final = _BAND_MULTIPLIERS[:2, 0]
 
-assert PLACES == 1 << 8, "the first bits of a hash name its range"
-assert PLACES * _BITS == SKETCH_WORDS * 64, "a packed sketch is full"
+assert PLACES % (BANDS * BAND_SIZE) == 0, "a sixteenth of all hashes is a number of whole ranges"
 
 
 class Sketches(NamedTuple):
@@ -66,6 +69,7 @@ class Sketches(NamedTuple):
     made: npt.NDArray[np.bool_]
     packed: Packed
     bands: KeyArray
+    gists: KeyArray
 
 
 def sketches_of(bodies: Sequence[bytes]) -> Sketches:
@@ -76,29 +80,60 @@ def sketches_of(bodies: Sequence[bytes]) -> Sketches:
 def sketches_of_shingles(shingles: Shingles) -> Sketches:
     counts = np.diff(shingles.ends, prepend=0)
     least = _least_of(shingles.hashes, counts)
-    parts = (least.astype(np.uint8) & _MASK).reshape(len(counts), _IN_A_BYTE, -1)
-    packed = np.bitwise_or.reduce(parts * _PART_FACTORS, axis=1)
-    bands = mixed((least[:, _BAND_PLACES] * _BAND_MULTIPLIERS).sum(axis=-1))
-    return Sketches(shingles.words >= WORDS_MIN, packed.view("<u8"), bands)
+    of_parts = least.reshape(len(counts), BANDS, BAND_SIZE, -1).min(axis=-1)
+    bands = mix_bits((of_parts * _BAND_MULTIPLIERS).sum(axis=-1))
+    gists = mix_bits((of_parts[:, :2, 0] * _GIST_MULTIPLIERS).sum(axis=-1))
+    return Sketches(counts >= WORDS_MIN, _parities_of(least), bands, gists)
 
 
 def _least_of(hashes: HashArray, counts: npt.NDArray[np.intp]) -> HashArray:
-    """Return the representative of each page and range, shape (pages, PLACES)."""
+    """Return the least hash of each page and range, shape (pages, PLACES)."""
     least = np.full(len(counts) * PLACES, _NONE, dtype=np.uint32)
     places = np.arange(0, len(least), PLACES).repeat(counts)
-    places += hashes >> _RANGE_SHIFT
+    places += (hashes >> _HIGH) * _PLACES >> _HIGH
     np.minimum.at(least, places, hashes)
-    empty, full = np.flatnonzero(least == _NONE), np.flatnonzero(least != _NONE)
-    if len(empty) and len(full):
-        here = empty & ~_LAST_PLACE
-        nearest = full.take(full.searchsorted(empty), mode="clip")
-        first = full.take(full.searchsorted(here), mode="clip")
-        least[empty] = least[np.where((nearest > empty) & (nearest & ~_LAST_PLACE == here), nearest, first)]
     return least.reshape(-1, PLACES)
 
 
-def places_alike(some: Packed, others: Packed) -> npt.NDArray[np.int64]:
-    differing = some ^ others
-    differing |= differing >> np.uint64(1)
-    counts: npt.NDArray[np.int64] = PLACES - np.bitwise_count(differing & _LOW_BITS).sum(axis=-1, dtype=np.int64)
-    return counts
+def _parities_of(least: HashArray) -> Packed:
+    flat = least.ravel()
+    hashes = flat[flat != _NONE]
+    numbers = np.count_nonzero(least != _NONE, axis=1)
+    positions = np.arange(0, len(least) * _STRIDE, _STRIDE).repeat(numbers)
+    positions += hashes % _BITS
+    parities = np.bincount(positions, minlength=len(least) * _STRIDE).astype(np.uint8) & np.uint8(1)
+    packed = np.packbits(parities, bitorder="little").reshape(len(least), -1)
+    packed.view("<u2")[:, _NUMBER] = numbers
+    return packed.view("<u8")
+
+
+def are_alike(some: Packed, others: Packed, similarity: float) -> npt.NDArray[np.bool_]:
+    """Return whether sketches show at least this Jaccard similarity.
+
+    Of the ranges that are not empty in both pages, this share has the same hash in both on average.
+    """
+    bits = np.bitwise_count((some ^ others) & _PARITIES).sum(axis=-1, dtype=np.int64)
+    numbers = _numbers_of(some), _numbers_of(others)
+    same = (numbers[0] + numbers[1] - _HASHES_BY_BITS[bits]) / 2
+    hashes = (_HASHES_BY_NUMBER[numbers[0]] + _HASHES_BY_NUMBER[numbers[1]]) / (1 + similarity)
+    alike: npt.NDArray[np.bool_] = same + _ROUNDING >= similarity * PLACES * -np.expm1(-hashes / PLACES)
+    return alike
+
+
+def _numbers_of(packed: Packed) -> npt.NDArray[np.int64]:
+    numbers: npt.NDArray[np.int64] = np.minimum(packed[..., -1] >> np.uint64(48), PLACES).astype(np.int64)
+    return numbers
+
+
+def _expected_hashes(share: float, ranges: int) -> float:
+    """Return how many hashes leave this share of ranges without one, on average."""
+    return -ranges * math.log(share)
+
+
+_HASHES_BY_NUMBER: Final[Numbers] = np.array(
+    [_expected_hashes(max(1 - number / PLACES, 0.5 / PLACES), PLACES) for number in range(PLACES + 1)]
+)
+# Half of the bits differ between pages with nothing in common.
+_HASHES_BY_BITS: Final[Numbers] = np.array(
+    [_expected_hashes(max(1 - 2 * bits / BITS, 0.5 / BITS), BITS) / 2 for bits in range(BITS + 1)]
+)

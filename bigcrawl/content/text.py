@@ -38,7 +38,7 @@ _LETTERS, _DIGITS, _ASCII, _LOWER = map(np.uint8, (26, 10, 0x80, 0x20))
 _FULL: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-class Texts(NamedTuple):
+class JoinedTexts(NamedTuple):
     words: ByteArray
     ends: list[int]
 
@@ -47,7 +47,7 @@ def read_part(body: bytes) -> bytes:
     return body if len(body) <= TEXT_BYTES_MAX else b"%b %b" % (body[:_HALF], body[-_HALF:])
 
 
-def texts_of(bodies: Sequence[bytes]) -> Texts:
+def texts_of(bodies: Sequence[bytes]) -> JoinedTexts:
     bodies = [read_part(body) for body in bodies]
     page = _page_of(bodies)
     is_ascii = page < _ASCII
@@ -64,7 +64,7 @@ def texts_of(bodies: Sequence[bytes]) -> Texts:
     kept = is_letter.copy()
     kept[:-1] |= is_letter[1:]
     ends = _keep_gaps(kept, bodies)
-    return Texts(folded[kept], ends)
+    return JoinedTexts(folded[kept], ends)
 
 
 def _page_of(bodies: Sequence[bytes]) -> ByteArray:
@@ -81,14 +81,14 @@ def _drop_scripts(bodies: Sequence[bytes], is_letter: MaskArray) -> None:
 
 def _outside_of_tags(opens: MaskArray, page: ByteArray) -> MaskArray:
     begins, inner = _bits_of(opens), _bits_of(page != _CLOSE)
-    tags = _sum(begins, inner)
+    tags = _sum_by_text(begins, inner)
     tags ^= inner
     tags |= begins
     outside: MaskArray = np.unpackbits(tags.view(np.uint8), count=len(page), bitorder="little") == 0
     return outside
 
 
-def _sum(some: NumberArray, others: NumberArray) -> NumberArray:
+def _sum_by_text(some: NumberArray, others: NumberArray) -> NumberArray:
     sums = some + others
     carry, full = (
         int.from_bytes(np.packbits(mask, bitorder="little"), "little") for mask in (sums < some, sums == _FULL)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _BEARER = "bearer "
 
 
-class Asked(NamedTuple):
+class HttpQuestion(NamedTuple):
     method: str
     has_data: bool
     host: str = ""
@@ -33,7 +33,7 @@ class RefusedAccess(NamedTuple):
     text: str
 
 
-class Access:
+class AccessRules:
     def __init__(self, config: DashboardConfig) -> None:
         self._config = config
 
@@ -44,7 +44,7 @@ class Access:
         given = authorization[len(_BEARER) :].strip().encode(errors="replace")
         return hmac.compare_digest(given, self._config.token.encode())
 
-    def refusal(self, asked: Asked) -> RefusedAccess | None:
+    def refusal(self, asked: HttpQuestion) -> RefusedAccess | None:
         if not self._is_our_host(asked.host):
             return RefusedAccess(
                 403,
@@ -59,7 +59,7 @@ class Access:
             return RefusedAccess(401, "the token is missing or wrong; enter that of BIGCRAWL_DASHBOARD_TOKEN")
         return None
 
-    def _refusal_to_change(self, asked: Asked) -> RefusedAccess | None:
+    def _refusal_to_change(self, asked: HttpQuestion) -> RefusedAccess | None:
         if asked.content_type.partition(";")[0].strip().lower() != "application/json":
             return RefusedAccess(415, "a change is sent as JSON; set the header Content-Type: application/json")
         if asked.origin not in (f"http://{asked.host}", self._config.origin):

@@ -15,6 +15,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.json_text import read_json
 from bigcrawl.scheduler.crawl.history import TIME_S
+from bigcrawl.views.activity.crawls import crawls_of
+from bigcrawl.views.activity.events import events_of
+from bigcrawl.views.activity.jobs import read_jobs
+from bigcrawl.views.activity.recent import recent_of
 from bigcrawl.views.history import history_of
 from bigcrawl.views.opened_crawl import in_crawl
 from bigcrawl.views.status import status_of
@@ -23,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bigcrawl.config import Config
-    from bigcrawl.dashboard.kept import KeptCrawl
     from bigcrawl.views.opened_crawl import OpenedCrawl
 
 
@@ -37,14 +40,14 @@ Act = Callable[["Config", str, "list[str]"], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ReadAction:
     """A read-only action.
 
     Attributes:
         words, fixed: the fixed words, which come first, and fixed options without a value.
         words_max: how many further words are permitted; 0 if words would change something.
-        reads_files: whether the action may wait for the state directory's disk.
-        read, ask: run in place of the action; `ask` uses the crawl that is kept open.
+        reads_files: whether the action may wait for the state directory's disk, or for another server.
+        read, ask: run in place of the action; `ask` with the crawl.
     """
 
     options: tuple[str, ...] = ()
@@ -80,21 +83,26 @@ def read_disks(config: Config, _options: Mapping[str, str]) -> dict[str, Any]:
     return {"disks": found}
 
 
-LOOKS: Final[dict[str, Look]] = {
-    "status": Look(kept_s=1.0, ask=status_of),
-    "nodes": Look(),
-    "history": Look(("since",), kept_s=5.0, read=read_history_since),
-    "disks": Look(kept_s=10.0, reads_files=True, read=read_disks),
-    "hosts": Look(("state", "limit", "first"), words_max=1, kept_s=5.0),
-    "errors": Look(("reason", "pld", "limit"), kept_s=5.0),
-    "host": Look(words_max=1),
-    "plds": Look(("sort", "limit"), fixed=("here",), kept_s=10.0, reads_files=True),
-    "pld": Look(words_max=1, reads_files=True),
-    "explain": Look(words_max=1, reads_files=True),
-    "budget": Look(words_max=1, reads_files=True),
-    "delay": Look(words_max=1),
-    "speed": Look(),
-    "blacklist": Look(words=("list",)),
+LOOKS: Final[dict[str, ReadAction]] = {
+    "status": ReadAction(kept_s=1.0, ask=status_of),
+    "nodes": ReadAction(),
+    "crawls": ReadAction(kept_s=5.0, ask=crawls_of),
+    "jobs": ReadAction(kept_s=5.0, reads_files=True, read=lambda config, _: read_jobs(config)),
+    "events": ReadAction(kept_s=2.0, ask=events_of),
+    "recent": ReadAction(kept_s=1.0, ask=recent_of),
+    "history": ReadAction(("since",), kept_s=5.0, read=read_history_since),
+    "disks": ReadAction(kept_s=10.0, reads_files=True, read=read_disks),
+    "hosts": ReadAction(("state", "limit", "first"), words_max=1, kept_s=5.0),
+    "errors": ReadAction(("reason", "pld", "limit"), kept_s=5.0),
+    "host": ReadAction(words_max=1),
+    "plds": ReadAction(("sort", "limit"), fixed=("here",), kept_s=10.0, reads_files=True),
+    "pld": ReadAction(words_max=1, reads_files=True),
+    "explain": ReadAction(words_max=1, reads_files=True),
+    "budget": ReadAction(words_max=1, reads_files=True),
+    "delay": ReadAction(words_max=1),
+    "speed": ReadAction(),
+    "estimate": ReadAction(kept_s=5.0),
+    "blacklist": ReadAction(words=("list",)),
 }
 CHANGES: Final[dict[str, tuple[str, ...]]] = {
     "pause": (),
@@ -123,14 +131,14 @@ def look_of(name: str, query: Mapping[str, Sequence[str]]) -> ActionCall:
     look = LOOKS[name]
     words = tuple(query.get("word", ()))
     options = {option: values[-1] for option, values in query.items() if option != "word"}
-    _check(name, words, options, look.options)
+    _check_arguments(name, words, options, look.options)
     if len(words) > look.words_max:
         raise ConfigError(f"{name} takes {look.words_max or 'no'} word here; a change is sent by POST, with the token")
     for option, most in (("limit", LISTED_MAX), ("first", FIRST_MAX)):
         if option in options and not (options[option].isdecimal() and int(options[option]) <= most):
             raise ConfigError(f"{option} is {options[option][:20]!r}; must be a number from 0 to {most}")
     if name == "hosts" and any(sign in word for word in words for sign in _PATTERN):
-        raise ConfigError("a pattern walks through all hosts; give a host or a PLD, or use `scrapy frontier hosts`")
+        raise ConfigError("a pattern would read all hosts; give a host or a PLD, or use `scrapy frontier hosts`")
     return ActionCall(name, look.words + words, tuple(sorted({**options, **dict.fromkeys(look.fixed)}.items())))
 
 
@@ -138,7 +146,9 @@ def change_of(name: str, body: bytes) -> ActionCall:
     try:
         told = read_json(body or b"{}")
     except ValueError:
-        raise ConfigError('the body is no JSON; e.g. {"words": ["example.com"], "options": {"urls": 5}}') from None
+        raise ConfigError(
+            'the body is not JSON; it must be like {"words": ["example.com"], "options": {"urls": 5}}'
+        ) from None
     if not isinstance(told, dict) or not told.keys() <= {"words", "options"}:
         raise ConfigError("the body must be an object with `words`, `options` or nothing")
     words, options = told.get("words", []), told.get("options", {})
@@ -147,24 +157,24 @@ def change_of(name: str, body: bytes) -> ActionCall:
     values = (bool, int, float, str)
     if not isinstance(options, dict) or not all(isinstance(value, values) for value in options.values()):
         raise ConfigError("`options` must be an object of numbers, strings and true")
-    _check(name, words, options, CHANGES[name])
+    _check_arguments(name, words, options, CHANGES[name])
     given = [(option, value) for option, value in sorted(options.items()) if value is not False]
     return ActionCall(
         name, tuple(words), tuple((option, None if value is True else str(value)) for option, value in given)
     )
 
 
-def run(config: Config, call: ActionCall, kept: KeptCrawl, act: Act) -> dict[str, Any]:
+def run_action(config: Config, call: ActionCall, act: Act) -> dict[str, Any]:
     look = LOOKS.get(call.name)
     if look is not None and look.ask is not None:
-        return kept.ask(look.ask)
+        return in_crawl(config, look.ask)
     if look is not None and look.read is not None:
         return look.read(config, {option: value or "" for option, value in call.options})
     options = [f"--{option}" if value is None else f"--{option}={value}" for option, value in call.options]
     return act(config, call.name, [*options, *call.words])
 
 
-def _check(name: str, words: Sequence[str], options: Mapping[str, Any], allowed: Sequence[str]) -> None:
+def _check_arguments(name: str, words: Sequence[str], options: Mapping[str, Any], allowed: Sequence[str]) -> None:
     if unknown := sorted(options.keys() - set(allowed)):
         known = ", ".join(allowed) or "none"
         raise ConfigError(f"{name} has no option {unknown[0][:40]!r} here; it has: {known}")

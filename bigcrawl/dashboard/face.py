@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING, Any, Final
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
-from bigcrawl.dashboard.access import Access, Asked
-from bigcrawl.dashboard.actions import CHANGES, LOOKS, change_of, look_of, run
+from bigcrawl.dashboard.access import AccessRules, HttpQuestion
+from bigcrawl.dashboard.actions import CHANGES, LOOKS, change_of, look_of, run_action
 from bigcrawl.dashboard.files import CONTENT_SECURITY_POLICY, PAGE, page_files
 from bigcrawl.dashboard.kept import KeptCrawl
-from bigcrawl.dashboard.worker import JobAnswer, Worker
+from bigcrawl.dashboard.worker import JobAnswer, JobThread
 from bigcrawl.exceptions import BigcrawlError, CorruptionError, TransientStoreError
 from bigcrawl.serving.listener import Listener
 from bigcrawl.serving.sites import QuietSite
+from bigcrawl.views.opened_crawl import keeping_open
 
 if TYPE_CHECKING:
     from bigcrawl.config import Config
@@ -78,7 +79,7 @@ class DashboardSite(QuietSite):
 
     def __init__(self, config: Config, act: Act) -> None:
         """Serve with a `config` that has the URL of the crawl's Redis, even if embedded; `act` runs actions."""
-        self._face = _Face(config, act)
+        self._face = _DashboardResource(config, act)
         super().__init__(self._face)
         self.requestFactory = DashboardRequest
 
@@ -94,18 +95,20 @@ def listener_of(config: Config) -> Listener:
     return Listener("dashboard", "BIGCRAWL_DASHBOARD_PORT", where.address, where.ports, "/")
 
 
-class _Face(Resource):
+class _DashboardResource(Resource):
     isLeaf = True  # noqa: N815 - Twisted's name
 
     def __init__(self, config: Config, act: Act) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._config = config
         self._act = act
-        self._access = Access(config.dashboard)
+        self._access = AccessRules(config.dashboard)
         self._files = page_files()
         # Two workers, so that a hung disk blocks no answer that needs only Redis.
-        self._kept = KeptCrawl(config)
-        self._quick, self._slow = Worker("bigcrawl-dashboard", self._kept.close), Worker("bigcrawl-dashboard-files")
+        self._quick, self._slow = (
+            JobThread("bigcrawl-dashboard", KeptCrawl(config).in_use()),
+            JobThread("bigcrawl-dashboard-files", KeptCrawl(config).in_use()),
+        )
         self._tasks: set[asyncio.Task[None]] = set()
         self._has_failed = False
 
@@ -119,30 +122,34 @@ class _Face(Resource):
     def render(self, request: Any) -> bytes | int:
         for name, value in _HEADERS.items():
             request.setHeader(name, value)
-        asked = _asked(request)
+        asked = _question_of(request)
         path = request.path.decode("latin-1")
         is_api, action = path.startswith(API), path.removeprefix(API)
         if asked.method not in ("GET", "POST"):
             request.setHeader("allow", "GET, POST")
-            return _said(request, 405, f"the method {asked.method[:20]} is not supported; use GET or POST")
+            return _write_error(request, 405, f"the method {asked.method[:20]} is not supported; use GET or POST")
         if (refusal := self._access.refusal(asked)) is not None:
-            return _said(request, *refusal)
+            return _write_error(request, *refusal)
         if not is_api:
-            return self._file(request, asked.method, path)
+            return self._render_file(request, asked.method, path)
         if action == "access":
-            return _sent(request, JobAnswer(200, json.dumps(self._permitted(asked)).encode()))
+            return _write_answer(request, JobAnswer(200, json.dumps(self._permissions(asked)).encode()))
         if action not in (LOOKS if asked.method == "GET" else CHANGES):
-            return _said(request, 404, _unknown(action, asked.method))
+            return _write_error(request, 404, _unknown_action_text(action, asked.method))
         if len(request.uri) > QUERY_MAX:
-            return _said(request, 414, f"the URL is longer than {QUERY_MAX:,} bytes")
+            return _write_error(request, 414, f"the URL is longer than {QUERY_MAX:,} bytes")
         try:
-            call = change_of(action, request.content.read()) if asked.method == "POST" else _looked(action, request)
+            call = (
+                change_of(action, request.content.read())
+                if asked.method == "POST"
+                else _read_action_call(action, request)
+            )
         except BigcrawlError as error:
-            return _said(request, 400, str(error))
-        self._begin(request, self._changed(call) if asked.method == "POST" else self._looked_at(call))
+            return _write_error(request, 400, str(error))
+        self._start_answer(request, self._answer_change(call) if asked.method == "POST" else self._looked_at(call))
         return NOT_DONE_YET
 
-    def _permitted(self, asked: Asked) -> dict[str, Any]:
+    def _permissions(self, asked: HttpQuestion) -> dict[str, Any]:
         has_token, config = self._access.has_token(asked.authorization), self._config.dashboard
         return {
             "may_look": has_token or not config.is_guarded,
@@ -150,62 +157,66 @@ class _Face(Resource):
             "has_token": config.token is not None,
         }
 
-    def _file(self, request: Any, method: str, path: str) -> bytes:
+    def _render_file(self, request: Any, method: str, path: str) -> bytes:
         found = self._files.get("/" + PAGE if path == "/" else path)
         if found is None or method != "GET":
-            return _said(request, 404, "there is no such page; the dashboard is at /")
+            return _write_error(request, 404, "there is no such page; the dashboard is at /")
         request.setHeader("content-type", found.content_type)
         return found.body
 
     async def _looked_at(self, call: ActionCall) -> JobAnswer:
         look = LOOKS[call.name]
         worker = self._slow if look.reads_files else self._quick
-        return await worker.ask(call, lambda: self._ran(call), look.kept_s)
+        return await worker.run_cached(call, lambda: self._run_action(call), look.kept_s)
 
-    async def _changed(self, call: ActionCall) -> JobAnswer:
+    async def _answer_change(self, call: ActionCall) -> JobAnswer:
         worker = self._slow if call.name in LOOKS and LOOKS[call.name].reads_files else self._quick
-        answer = await worker.change(lambda: self._ran(call))
-        self._quick.forget()
-        self._slow.forget()
+        answer = await worker.run_change(lambda: self._run_change(call))
+        self._quick.clear_cache()
+        self._slow.clear_cache()
         # The words are not logged, because they may be long; `scrapy frontier` shows the orders in force.
         logger.info("dashboard: %(action)s, status %(status)d", {"action": call.name, "status": answer.status})
         return answer
 
-    def _ran(self, call: ActionCall) -> JobAnswer:
+    def _run_change(self, call: ActionCall) -> JobAnswer:
+        with keeping_open(None):
+            return self._run_action(call)
+
+    def _run_action(self, call: ActionCall) -> JobAnswer:
         try:
-            return JobAnswer(200, json.dumps(run(self._config, call, self._kept, self._act)).encode())
+            return JobAnswer(200, json.dumps(run_action(self._config, call, self._act)).encode())
         except TransientStoreError as error:
-            return _error(503, str(error))
+            return _error_answer(503, str(error))
         except CorruptionError as error:
-            return _error(500, str(error))
+            return _error_answer(500, str(error))
         except BigcrawlError as error:
-            return _error(400, str(error))
+            return _error_answer(400, str(error))
         except Exception:
             if not self._has_failed:
                 logger.exception("the dashboard could not run %(action)s; this is logged once", {"action": call.name})
             self._has_failed = True
-            return _error(500, f"{call.name} failed; the log of the node says why")
+            return _error_answer(500, f"{call.name} failed; the log of the node says why")
 
-    def _begin(self, request: Any, answering: Any) -> None:
-        task = asyncio.get_running_loop().create_task(_finish(request, answering))
+    def _start_answer(self, request: Any, answering: Any) -> None:
+        task = asyncio.get_running_loop().create_task(_send_answer(request, answering))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
 
-async def _finish(request: Any, answering: Any) -> None:
+async def _send_answer(request: Any, answering: Any) -> None:
     is_gone: list[object] = []
     request.notifyFinish().addBoth(is_gone.append)
     answer = await answering
     if not is_gone:
-        request.write(_sent(request, answer))
+        request.write(_write_answer(request, answer))
         request.finish()
 
 
-def _asked(request: Any) -> Asked:
+def _question_of(request: Any) -> HttpQuestion:
     def header(name: str) -> str:
         return request.getHeader(name) or ""
 
-    return Asked(
+    return HttpQuestion(
         request.method.decode("latin-1"),
         request.path.startswith(API.encode()) and request.path != b"/api/access",
         header("host"),
@@ -216,7 +227,7 @@ def _asked(request: Any) -> Asked:
     )
 
 
-def _looked(action: str, request: Any) -> ActionCall:
+def _read_action_call(action: str, request: Any) -> ActionCall:
     query = {
         name.decode(errors="replace"): [value.decode(errors="replace") for value in values]
         for name, values in request.args.items()
@@ -224,20 +235,20 @@ def _looked(action: str, request: Any) -> ActionCall:
     return look_of(action, query)
 
 
-def _unknown(action: str, method: str) -> str:
+def _unknown_action_text(action: str, method: str) -> str:
     known = ", ".join(LOOKS if method == "GET" else CHANGES)
     return f"{method} knows no action {action[:40]!r}; there are: {known}"
 
 
-def _error(status: int, text: str) -> JobAnswer:
+def _error_answer(status: int, text: str) -> JobAnswer:
     return JobAnswer(status, json.dumps({"error": text}).encode())
 
 
-def _said(request: Any, status: int, text: str) -> bytes:
-    return _sent(request, _error(status, text))
+def _write_error(request: Any, status: int, text: str) -> bytes:
+    return _write_answer(request, _error_answer(status, text))
 
 
-def _sent(request: Any, answer: JobAnswer) -> bytes:
+def _write_answer(request: Any, answer: JobAnswer) -> bytes:
     request.setResponseCode(answer.status)
     request.setHeader("content-type", "application/json")
     if answer.status == 401:

@@ -1,5 +1,3 @@
-"""The dashboard's static files (HTML, CSS, JavaScript), the same for every crawl."""
-
 from __future__ import annotations
 
 from importlib.resources import files
@@ -20,17 +18,17 @@ CONTENT_SECURITY_POLICY: Final = (
 )
 
 
-class File(NamedTuple):
+class StaticFile(NamedTuple):
     content_type: str
     body: bytes
 
 
-def page_files() -> dict[str, File]:
+def page_files() -> dict[str, StaticFile]:
     found = {
-        f"/{entry.name}": File(TYPES[entry.name[entry.name.rindex(".") :]], entry.read_bytes())
+        f"/{entry.name}": StaticFile(TYPES[entry.name[entry.name.rindex(".") :]], entry.read_bytes())
         for entry in files(__package__).joinpath("page").iterdir()
         if entry.is_file()
     }
-    found["/uplot.js"] = File(TYPES[".js"], plots.script().encode())
-    found["/uplot.css"] = File(TYPES[".css"], plots.style().encode())
+    found["/plots.js"] = StaticFile(TYPES[".js"], plots.script().encode())
+    found["/plots.css"] = StaticFile(TYPES[".css"], plots.style().encode())
     return found

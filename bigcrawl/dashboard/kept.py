@@ -1,21 +1,18 @@
-"""Keeps a crawl open between frequent queries.
-
-It is reopened after `KEPT_S`, because another crawl may have replaced it.
-"""
+"""Keeps a crawl open between frequent queries, for `KEPT_S`: another crawl may have replaced it."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.redisdb.client import RedisClient
-from bigcrawl.views.opened_crawl import OpenedCrawl
+from bigcrawl.views.opened_crawl import OpenedCrawl, keeping_open
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
     from bigcrawl.config import Config
 
@@ -31,11 +28,18 @@ class KeptCrawl:
         self._crawl: OpenedCrawl | None = None
         self._until_s = 0.0  # monotonic
 
-    def ask(self, question: Callable[[OpenedCrawl], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    def query(self, question: Callable[[OpenedCrawl], Awaitable[Any]]) -> Any:
         """Return the answer to a question about the crawl. After an error, the next question reopens it."""
         if self._runner is None:
             self._runner = asyncio.Runner()
-        return self._runner.run(self._ask(question))
+        return self._runner.run(self._query(question))
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Let the actions of this thread ask this crawl, and close it at the end."""
+        with keeping_open(self.query):
+            yield
+        self.close()
 
     def close(self) -> None:
         if self._runner is not None:
@@ -44,14 +48,14 @@ class KeptCrawl:
             self._runner.close()
             self._runner = None
 
-    async def _ask(self, question: Callable[[OpenedCrawl], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    async def _query(self, question: Callable[[OpenedCrawl], Awaitable[Any]]) -> Any:
         try:
-            return await question(await self._opened())
+            return await question(await self._open_crawl())
         except BaseException:
             await self._close()
             raise
 
-    async def _opened(self) -> OpenedCrawl:
+    async def _open_crawl(self) -> OpenedCrawl:
         if self._crawl is not None and time.monotonic() < self._until_s:
             return self._crawl
         await self._close()

@@ -41,7 +41,7 @@ class ConnectionLimits:
         used = self._used.get(netloc)
         return (used[0] if used else 0) + 1 >= self._requests_max
 
-    def note(self, netloc: str, *, is_last: bool, is_new: bool) -> None:
+    def record_use(self, netloc: str, *, is_last: bool, is_new: bool) -> None:
         used = self._used.pop(netloc, None)
         if is_new and used is not None and self._now() - used[1] > self._age_max_s:
             self._meet_limit("connection-age")
@@ -62,7 +62,7 @@ class KeptConnections:
     def __repr__(self) -> str:
         return f"<KeptConnections {len(self._sockets)}>"
 
-    def note(self, peer: str, port: int, socket: int) -> None:
+    def record_socket(self, peer: str, port: int, socket: int) -> None:
         """Record the socket of a connection after an answer; -1 if the connection is closed."""
         if socket < 0:
             return

@@ -24,7 +24,7 @@ from twisted.internet.defer import Deferred
 from bigcrawl.config import read_config
 from bigcrawl.downloads.middleware import MiddlewareChain
 from bigcrawl.downloads.own_errors import OwnErrors
-from bigcrawl.downloads.signalling import Signalling
+from bigcrawl.downloads.signalling import SignalSender
 from bigcrawl.downloads.unread import unread_of
 from bigcrawl.scheduler.adapter.early_server import begin_server, end_server
 from bigcrawl.scheduler.adapter.fetch_errors import FetchAbortedError
@@ -49,7 +49,7 @@ class Downloader(ScrapyDownloader):
             raise
         self._delay = 0.0  # of slots that have none in DOWNLOAD_SLOTS: the frontier keeps DOWNLOAD_DELAY
         self._crawler = crawler
-        self._signalling = Signalling(crawler)
+        self._signalling = SignalSender(crawler)
         self._chain = MiddlewareChain(self.middleware)
         self._unread = unread_of(crawler)
         self._redirects_max = crawler.settings.getint("REDIRECT_MAX_TIMES")
@@ -73,8 +73,8 @@ class Downloader(ScrapyDownloader):
         task.add_done_callback(lambda _: self.active.discard(request))
         return Deferred.fromFuture(task)
 
-    def abort(self) -> int:
-        return self.handlers.abort()  # type: ignore[no-any-return]
+    def abort_all(self) -> int:
+        return self.handlers.abort_all()  # type: ignore[no-any-return]
 
     def break_off(self) -> int:
         """Abort the frontier's running fetches, but permit new ones; return how many were aborted."""
@@ -85,7 +85,7 @@ class Downloader(ScrapyDownloader):
         try:
             if isinstance(refusal, IgnoreRequest):
                 frontier.started.record_failure(request, refusal, 0)
-                result = await self._chain.raised(refusal, request)
+                result = await self._chain.process_error(refusal, request)
             else:
                 result = await self._chain.run(self._transfer, request)
         except IgnoreRequest:
@@ -134,7 +134,7 @@ class LimitedHandlers:
                 while wait_us := frontier.started.try_send(request):  # noqa: ASYNC110 - what was sent meanwhile counts
                     await asyncio.sleep(wait_us / 1_000_000)
                 started = monotonic()
-                response = await self._limited(frontier, request, task)
+                response = await self._download_within_limits(frontier, request, task)
             except asyncio.CancelledError as error:
                 if task not in self._given_up:
                     raise
@@ -145,13 +145,13 @@ class LimitedHandlers:
                 self._given_up.pop(task, None)
         except BaseException as error:
             if not frontier.started.refusal_of(request):
-                self._own_errors.note(error, request)
+                self._own_errors.count_error(error, request)
             frontier.started.record_failure(request, error, round((monotonic() - started) * 1000))
             raise
         frontier.started.record_response(request, response, round((monotonic() - started) * 1000))
         return response
 
-    async def _limited(self, frontier: Frontier, request: Request, task: asyncio.Task[Any]) -> Response:
+    async def _download_within_limits(self, frontier: Frontier, request: Request, task: asyncio.Task[Any]) -> Response:
         refusal = frontier.started.refusal_of(request)
         if refusal is not None:
             raise refusal
@@ -169,7 +169,7 @@ class LimitedHandlers:
     def _deadline_error(self, request: Request) -> Exception:
         return DownloadTimeoutError(f"{request.url} ran into BIGCRAWL_FETCH_DEADLINE, {self._deadline_s:g} s")
 
-    def abort(self) -> int:
+    def abort_all(self) -> int:
         self._aborted = True
         return self._give_up(list(self._running), _abort_error)
 

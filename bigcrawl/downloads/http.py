@@ -36,14 +36,15 @@ from bigcrawl.downloads.connections import ConnectionLimits, KeptConnections
 from bigcrawl.downloads.packing import is_whole
 from bigcrawl.downloads.proxies import Proxy, refuses_tunnel
 from bigcrawl.downloads.resolution import address_of
-from bigcrawl.downloads.response_builder import Bounds, ResponseBuilder
-from bigcrawl.downloads.signalling import Signalling
+from bigcrawl.downloads.response_builder import AnswerLimits, ResponseBuilder
+from bigcrawl.downloads.signalling import SignalSender
 from bigcrawl.downloads.transfers import Transfers
 from bigcrawl.downloads.unread import unread_of
 from bigcrawl.politeness import addresses
 from bigcrawl.scheduler.adapter.fetch_errors import UNDER_LEASE, FetchAbortedError, UrlRefusedError
 from bigcrawl.scheduler.adapter.registry import frontier_of, is_crawling
 from bigcrawl.scheduler.gates.address_check import UNIDENTIFIED
+from bigcrawl.stats_buffer import StatsBuffer
 
 if TYPE_CHECKING:
     from typing import Self
@@ -91,12 +92,13 @@ class HttpDownloadHandler:
     def __init__(self, crawler: Crawler) -> None:
         settings = crawler.settings
         self._crawler = crawler
-        self._signalling = Signalling(crawler)
+        self._signalling = SignalSender(crawler)
+        self._stats_buffer = StatsBuffer(crawler)
         self._fails_on_dataloss = settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
         self._timeout_s = settings.getfloat("DOWNLOAD_TIMEOUT")
         config = read_config(settings)
         self._limits = limits = config.limits
-        self._bounds = Bounds(
+        self._bounds = AnswerLimits(
             settings.getint("DOWNLOAD_MAXSIZE"),
             settings.getint("DOWNLOAD_WARNSIZE"),
             limits.header_bytes_max,
@@ -137,7 +139,7 @@ class HttpDownloadHandler:
         lines = self._header_lines(request) if is_plain or proxy else None
         if lines is None:
             return await self._through_scrapy(request)
-        return await (self._through_proxy(request, lines, proxy) if proxy else self._exchange(request, lines))
+        return await (self._through_proxy(request, lines, proxy) if proxy else self._download(request, lines))
 
     def _is_plain(self, request: Request) -> bool:
         return not request.meta.get("proxy") and self._is_readable(request)
@@ -195,7 +197,7 @@ class HttpDownloadHandler:
             try:
                 return await self._through_scrapy(request)
             except DownloadTimeoutError:  # may have waited for the end of a head
-                _remember(self._odd, name)
+                _remember_server(self._odd, name)
                 raise
             except (DownloadFailedError, ResponseDataLossError, TunnelError) as error:
                 if refuses_tunnel(str(error)):
@@ -203,9 +205,12 @@ class HttpDownloadHandler:
                         raise DownloadFailedError(str(error)) from error
                     raise
                 has_room = len(self._odd) < SERVERS_REMEMBERED
-                _remember(self._odd, name)
+                _remember_server(self._odd, name)
                 if has_room and self._can_return(request):
-                    message = f"{request.url}: {error}; its answer is read at its host's next turn"
+                    message = (
+                        f"{request.url}: {error}; it is fetched again, with a more tolerant parser, at its "
+                        f"host's next start time"
+                    )
                     raise FetchAbortedError(message) from error
                 raise
         builder = self._new_builder(request)
@@ -228,10 +233,10 @@ class HttpDownloadHandler:
         joined = b"".join(lines)
         return None if b"\n" in joined or b"\r" in joined or b"\0" in joined else lines
 
-    async def _exchange(self, request: Request, lines: list[bytes]) -> Response:
+    async def _download(self, request: Request, lines: list[bytes]) -> Response:
         builder, url = self._new_builder(request), urlparse_cached(request)
         address = self._checked_address(request) or await address_of(url.hostname or "")
-        if self._is_nameless and is_crawling() and addresses.refusal(address) is None:
+        if self._is_nameless and is_crawling() and addresses.refusal_of_address(address) is None:
             raise UrlRefusedError(request.url, UNIDENTIFIED)
         try:
             if url.netloc in self._odd or request.url in self._odd:
@@ -264,24 +269,24 @@ class HttpDownloadHandler:
         from bigcrawl.downloads import odd_servers  # most crawls meet no such server
 
         request, url = builder.request, urlparse_cached(builder.request)
-        target = _target(request.url.partition("#")[0])
+        target = _request_target(request.url.partition("#")[0])
         certificate, loss = None, ""
         try:
             async with asyncio.timeout(request.meta.get("download_timeout", self._timeout_s)):
-                loss, certificate = await odd_servers.ask(url, target, address, lines, builder, proxy)
+                loss, certificate = await odd_servers.exchange(url, target, address, lines, builder, proxy)
         except TimeoutError as error:
             self._run_out_of_time(builder, error)
         if builder.stopped is None and not builder.is_truncated:
             self._raise_own_error(builder)
             if loss:
-                self._lose(builder, ResponseDataLossError(loss))
+                self._mark_incomplete(builder, ResponseDataLossError(loss))
         return builder.response(address, certificate)
 
     async def _transfer(self, builder: ResponseBuilder, address: str, lines: list[bytes]) -> Response:
         request, meta = builder.request, builder.request.meta
         url = urlparse_cached(request)
         curl = self._idle.pop() if self._idle else _new_curl(self._limits.connection_age_s)
-        _aim(curl, request.url.partition("#")[0], address, lines)
+        _set_request_options(curl, request.url.partition("#")[0], address, lines)
         frontier = frontier_of(self._crawler)
         is_tried_anew = frontier is not None and frontier.started.ask_for_connection()
         curl.setopt(pycurl.FRESH_CONNECT, url.netloc in self._lost or "fresh_connection" in meta or is_tried_anew)
@@ -298,28 +303,29 @@ class HttpDownloadHandler:
         try:
             self._transfers = self._transfers or _new_transfers()
             ended_us, socket = await self._transfers.run(curl, url.netloc)
-            self._kept.note(curl.getinfo(pycurl.PRIMARY_IP), curl.getinfo(pycurl.LOCAL_PORT), socket)
+            self._kept.record_socket(curl.getinfo(pycurl.PRIMARY_IP), curl.getinfo(pycurl.LOCAL_PORT), socket)
         except pycurl.error as failed:
             error = failed
         is_new = bool(curl.getinfo(pycurl.NUM_CONNECTS))
-        self._connection_limits.note(url.netloc, is_last=is_last, is_new=is_new)
+        self._connection_limits.record_use(url.netloc, is_last=is_last, is_new=is_new)
         peer = curl.getinfo(pycurl.PRIMARY_IP) or builder.peer  # libcurl may forget the peer of an aborted transfer
-        certificate = self._certificate(curl, url.netloc) if url.scheme == "https" else None
+        certificate = self._read_certificate(curl, url.netloc) if url.scheme == "https" else None
         system_error = curl.getinfo(pycurl.OS_ERRNO) if error else 0
-        _forget(curl)
+        self._stats_buffer.inc_value("bigcrawl/requests/bytes", curl.getinfo(pycurl.REQUEST_SIZE))
+        _forget_answer(curl)
         self._idle.append(curl)
         if builder.is_stale:  # aborted, and so closed
             return await self._transfer(builder, address, lines)
         if error is not None and builder.stopped is None and not builder.is_truncated:
-            self._judge(error, system_error, builder, is_new)
+            self._check_failure(error, system_error, builder, is_new)
         elif error is None and not builder.is_head_whole:
-            raise DownloadFailedError(f"{request.url}: the connection ended before an answer")
+            raise DownloadFailedError(f"{request.url}: the connection was closed before an answer")
         response = builder.response(peer, certificate)
         if frontier is not None and ended_us:
             frontier.started.record_transfer(response, ended_us, is_kept=socket >= 0)
         return response
 
-    def _judge(self, error: pycurl.error, system_error: int, builder: ResponseBuilder, is_new: bool) -> None:
+    def _check_failure(self, error: pycurl.error, system_error: int, builder: ResponseBuilder, is_new: bool) -> None:
         """Raise Scrapy's exception for a failed transfer, or return if the answer counts all the same.
 
         Args:
@@ -331,20 +337,23 @@ class HttpDownloadHandler:
         code, message = error.args
         request = builder.request
         if builder.is_lost:
-            _remember(self._lost, urlparse_cached(request).netloc)
+            _remember_server(self._lost, urlparse_cached(request).netloc)
         self._raise_own_error(builder)
         is_misread = code == pycurl.E_RECV_ERROR and _BROKEN_CHUNK in message
         if code == pycurl.E_PARTIAL_FILE and builder.is_chunked():
-            _remember(self._odd, request.url)  # perhaps it was cut behind its last chunk; the next try shows it
+            _remember_server(self._odd, request.url)  # perhaps it was cut behind its last chunk; the next try shows it
         if code in _ODD or (is_misread and _LONG_SIZE in message):
             # Over a new connection, it is the server's own answer, and later requests to it are read by `odd_servers`.
             # Over an old one, it may be the rest of the previous answer.
             has_room = len(self._odd) < SERVERS_REMEMBERED  # without room, the URL might be taken back for ever
-            _remember(self._odd if is_new else self._lost, urlparse_cached(request).netloc)
+            _remember_server(self._odd if is_new else self._lost, urlparse_cached(request).netloc)
             if has_room and self._can_return(request):
-                raise FetchAbortedError(f"{request.url}: {message}; its answer is read at its host's next turn")
+                raise FetchAbortedError(
+                    f"{request.url}: {message}; it is fetched again, with a more tolerant "
+                    f"parser, at its host's next start time"
+                )
         if (code == pycurl.E_PARTIAL_FILE or is_misread) and builder.is_head_whole:
-            self._lose(builder, ResponseDataLossError(message))
+            self._mark_incomplete(builder, ResponseDataLossError(message))
             return
         if code == pycurl.E_COULDNT_CONNECT and system_error == errno.ECONNREFUSED:
             raise DownloadConnectionRefusedError(message) from error
@@ -356,14 +365,13 @@ class HttpDownloadHandler:
         raise DownloadFailedError(f"{message} (libcurl's error {code})") from error
 
     def _raise_own_error(self, builder: ResponseBuilder) -> None:
-        """Raise the error of the builder or the frontier, if any."""
         if builder.error is not None:
             raise builder.error
         url = builder.request.url
         if builder.is_late:
-            raise FetchAbortedError(f"{url}: this node had no lease any more when it was to be sent")
+            raise FetchAbortedError(f"{url}: not sent, because this node's lease has expired")
         if builder.is_lost:
-            raise FetchAbortedError(f"{url}: its connection was lost, and its host's turn is over")
+            raise FetchAbortedError(f"{url}: the connection was lost, and a retry must wait for its host's delay")
 
     def _run_out_of_time(self, builder: ResponseBuilder, error: Exception) -> None:
         """Truncate an answer whose time is up, unless it seems complete; raise DownloadTimeoutError if forbidden."""
@@ -371,13 +379,13 @@ class HttpDownloadHandler:
         if not builder.is_unpackable() and not builder.has_fallen_silent() and not builder.cut_off():
             raise DownloadTimeoutError(f"Getting {builder.request.url} took too long: {error}") from error
 
-    def _lose(self, builder: ResponseBuilder, error: ResponseDataLossError) -> None:
+    def _mark_incomplete(self, builder: ResponseBuilder, error: ResponseDataLossError) -> None:
         """Flag a response as incomplete, or raise the error; do nothing if its compressed stream is complete."""
         if builder.is_unpackable():
             return
         request = builder.request
         if not request.meta.get("download_fail_on_dataloss", self._fails_on_dataloss):
-            builder.lose()
+            builder.mark_incomplete()
             return
         if not self._has_warned_of_dataloss:
             self._has_warned_of_dataloss = True
@@ -388,7 +396,7 @@ class HttpDownloadHandler:
             )
         raise error
 
-    def _certificate(self, curl: pycurl.Curl, netloc: str) -> Certificate | None:
+    def _read_certificate(self, curl: pycurl.Curl, netloc: str) -> Certificate | None:
         """Return the server's certificate. libcurl reports it for new connections only, so it is cached."""
         chain = curl.getinfo(pycurl.INFO_CERTINFO)
         pem = next((value for name, value in chain[0] if name == "Cert"), None) if chain else None
@@ -419,32 +427,32 @@ def _new_curl(connection_age_s: float) -> Any:
     return curl
 
 
-def _remember(servers: OrderedDict[str, None], netloc: str) -> None:
+def _remember_server(servers: OrderedDict[str, None], netloc: str) -> None:
     servers[netloc] = None
     if len(servers) > SERVERS_REMEMBERED:
         servers.popitem(last=False)
 
 
-def _forget(curl: Any) -> None:
+def _forget_answer(curl: Any) -> None:
     """Make a handle forget its last answer: an idle handle must not keep a page in memory."""
     for callback in (pycurl.HEADERFUNCTION, pycurl.WRITEFUNCTION, pycurl.PREREQFUNCTION):
-        curl.setopt(callback, _nothing)
+        curl.setopt(callback, _ignore_data)
 
 
-def _nothing(*_what: object) -> None:
+def _ignore_data(*_what: object) -> None:
     """Ignore the data: the callback of an idle handle."""
 
 
-def _aim(curl: Any, url: str, address: str, lines: list[bytes]) -> None:
+def _set_request_options(curl: Any, url: str, address: str, lines: list[bytes]) -> None:
     """Set the options of one request. The connection goes to `address`, which was checked."""
     curl.setopt(pycurl.URL, url)
     # The exact bytes of the request line: libcurl would change escapes.
-    curl.setopt(pycurl.REQUEST_TARGET, _target(url))
+    curl.setopt(pycurl.REQUEST_TARGET, _request_target(url))
     curl.setopt(pycurl.HTTPHEADER, lines)
     curl.setopt(pycurl.CONNECT_TO, [f"::[{address}]:" if ":" in address else f"::{address}:"])
 
 
-def _target(url: str) -> str:
+def _request_target(url: str) -> str:
     rest = url[url.index("//") + 2 :]
     slash, mark = rest.find("/"), rest.find("?")
     if slash >= 0 and not 0 <= mark < slash:

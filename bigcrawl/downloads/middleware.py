@@ -1,8 +1,4 @@
-"""Calls a project's downloader middlewares at less cost than Scrapy does.
-
-Scrapy awaits every method, 40 times per page with its defaults. Here only awaitable results are awaited. Everything
-else is as in Scrapy (docs: Downloader Middleware).
-"""
+"""Calls a project's downloader middlewares as Scrapy does, but awaits only awaitable results: 40 fewer a page."""
 
 from __future__ import annotations
 
@@ -30,59 +26,59 @@ class MiddlewareChain:
         self._manager = manager
 
     @cached_property
-    def _bound(self) -> dict[str, list[Callable[..., Any]]]:
+    def _bound_methods(self) -> dict[str, list[Callable[..., Any]]]:
         """The methods by name; bound late, because some need the spider."""
-        return {name: self._bind(name) for name in _METHODS}
+        return {name: self._bind_methods(name) for name in _METHODS}
 
     async def run(
         self, download: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
     ) -> Response | Request:
         try:
-            result = await self._down(download, request)
+            result = await self._process_request(download, request)
         except Exception as error:  # noqa: BLE001 - the middlewares decide
-            return await self.raised(error, request)
-        return result if isinstance(result, Request) else await self._up(result, request)
+            return await self.process_error(error, request)
+        return result if isinstance(result, Request) else await self._process_response(result, request)
 
-    async def raised(self, error: Exception, request: Request) -> Response | Request:
+    async def process_error(self, error: Exception, request: Request) -> Response | Request:
         """Pass an error to the middlewares, even if none has seen the request; raise it if none handles it."""
         # As in Scrapy: events on other connections that came with the error are handled first.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        result = await self._around(error, request)
-        return result if isinstance(result, Request) else await self._up(result, request)
+        result = await self._process_exception(error, request)
+        return result if isinstance(result, Request) else await self._process_response(result, request)
 
-    async def _down(
+    async def _process_request(
         self, download: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
     ) -> Response | Request:
-        for method in self._bound["process_request"]:
+        for method in self._bound_methods["process_request"]:
             outcome = method(request=request)
             if outcome is not None:
-                result = await _settled(method, outcome, may_be_none=True)
+                result = await _checked_outcome(method, outcome, may_be_none=True)
                 if result is not None:
                     return result
         return await download(request)
 
-    async def _up(self, response: Response, request: Request) -> Response | Request:
-        for method in self._bound["process_response"]:
+    async def _process_response(self, response: Response, request: Request) -> Response | Request:
+        for method in self._bound_methods["process_response"]:
             outcome = method(request=request, response=response)
             if outcome is not response:
-                result = await _settled(method, outcome, may_be_none=False)
+                result = await _checked_outcome(method, outcome, may_be_none=False)
                 if isinstance(result, Request):
                     return result
                 assert result is not None
                 response = result
         return response
 
-    async def _around(self, error: Exception, request: Request) -> Response | Request:
-        for method in self._bound["process_exception"]:
+    async def _process_exception(self, error: Exception, request: Request) -> Response | Request:
+        for method in self._bound_methods["process_exception"]:
             outcome = method(request=request, exception=error)
             if outcome is not None:
-                result = await _settled(method, outcome, may_be_none=True)
+                result = await _checked_outcome(method, outcome, may_be_none=True)
                 if result is not None:
                     return result
         raise error
 
-    def _bind(self, name: str) -> list[Callable[..., Any]]:
+    def _bind_methods(self, name: str) -> list[Callable[..., Any]]:
         return [self._with_spider(method) for method in self._manager.methods[name] if method is not None]
 
     def _with_spider(self, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -102,7 +98,7 @@ def without_look(method: Callable[..., Any]) -> Callable[..., Any]:
     return MethodType(behind, method.__self__)  # type: ignore[attr-defined]
 
 
-async def _settled(method: Callable[..., Any], outcome: Any, *, may_be_none: bool) -> Response | Request | None:
+async def _checked_outcome(method: Callable[..., Any], outcome: Any, *, may_be_none: bool) -> Response | Request | None:
     if not isinstance(outcome, Response | Request):
         outcome = await ensure_awaitable(outcome, _warn=global_object_name(_unbound(method)))
     if isinstance(outcome, Response | Request) or (may_be_none and outcome is None):

@@ -51,7 +51,7 @@ class OddAnswer:
         self._slop = 0
         self._left = 0
         self._pending = b""
-        self._step: Callable[[], bool] = self._begin
+        self._step: Callable[[], bool] = self._parse_status_line
 
     def feed(self, data: bytes) -> bool:
         """Parse the bytes that arrived; return whether the answer is complete. Raises DownloadFailedError."""
@@ -60,10 +60,10 @@ class OddAnswer:
             pass
         return self.is_over
 
-    def end(self) -> None:
+    def end_of_connection(self) -> None:
         """Handle the end of the connection; raise DownloadFailedError if no head has arrived."""
         if not self._builder.is_head_whole:
-            raise DownloadFailedError(f"{self._builder.request.url}: the connection ended before an answer")
+            raise DownloadFailedError(f"{self._builder.request.url}: the connection was closed before an answer")
         # A body is whole if its last chunk has come (RFC 9112, section 8).
         if not self.is_over and self._step not in (self._take_rest, self._take_trailer) and not self._is_last_chunk():
             self.loss = self.loss or "the connection ended before the body"
@@ -72,7 +72,7 @@ class OddAnswer:
     def _is_last_chunk(self) -> bool:
         return self._step == self._take_chunk_size and bytes(self._data).strip(b"\r\n \t") in (b"0", b"00", b"000")
 
-    def _begin(self) -> bool:
+    def _parse_status_line(self) -> bool:
         data = self._data
         ends = len(data) - len(data.lstrip(b"\r\n"))
         del data[:ends]
@@ -86,15 +86,15 @@ class OddAnswer:
             del data[: start.start()]
             self._step = self._take_status
         elif data[:1] == b"<":
-            self._tell(b"HTTP/0.9 200")
-            self._tell(b"")
+            self._pass_header(b"HTTP/0.9 200")
+            self._pass_header(b"")
             self._step = self._take_rest
         else:
             raise DownloadFailedError(f"{self._builder.request.url} does not answer with HTTP: {bytes(data[:20])!r}")
         return True
 
     def _take_status(self) -> bool:
-        line = self._line()
+        line = self._next_line()
         if line is None:
             return False
         found = _parse_status_line(line)
@@ -103,12 +103,12 @@ class OddAnswer:
         version = b"1.1" if (int((major or b"1")[:4]), int((minor or b"0")[:4])) >= (1, 1) else b"1.0"
         if status is None and reason[:1].isdigit():
             raise DownloadFailedError(f"{self._builder.request.url} answers with an invalid status: {line[:40]!r}")
-        self._tell(b"HTTP/%b %b %b" % (version, status or b"200", reason.strip()))
+        self._pass_header(b"HTTP/%b %b %b" % (version, status or b"200", reason.strip()))
         self._step = self._take_header
         return True
 
     def _take_header(self) -> bool:
-        line = self._line()
+        line = self._next_line()
         if line is None:
             return False
         if line[:1] in (b" ", b"\t"):
@@ -116,16 +116,16 @@ class OddAnswer:
             self._pass_over(line)
             return True
         if self._pending:
-            self._tell(self._pending)
+            self._pass_header(self._pending)
         self._pending = line if _has_name(line) else b""
         if line and not self._pending:
             self._pass_over(line)
         if not line:
-            self._tell(b"")
-            self._step = self._frame if self._builder.is_head_whole else self._begin
+            self._pass_header(b"")
+            self._step = self._choose_framing if self._builder.is_head_whole else self._parse_status_line
         return True
 
-    def _frame(self) -> bool:
+    def _choose_framing(self) -> bool:
         headers = self._builder.headers
         written = b",".join(headers.get(b"Transfer-Encoding", ())).lower().split(b",")
         codings = [word.partition(b";")[0].strip() for word in written]
@@ -146,54 +146,54 @@ class OddAnswer:
 
     def _take_rest(self) -> bool:
         self._left = len(self._data)
-        self._give()
+        self._pass_body()
         return False
 
     def _take_body(self) -> bool:
-        self._give()
+        self._pass_body()
         self.is_over = self.is_over or not self._left
         return False
 
     def _take_chunk_size(self) -> bool:
-        line = self._line()
+        line = self._next_line()
         if line is None:
             return False
         found = _parse_chunk_size(line)
         if found is None:
-            return self._break(f"a chunk has no size: {line[:20]!r}")
+            return self._record_loss(f"a chunk has no size: {line[:20]!r}")
         self._left = int(found[1] or b"0", 16)
         self._step = self._take_chunk if self._left else self._take_trailer
         return True
 
     def _take_chunk(self) -> bool:
-        self._give()
+        self._pass_body()
         if self._left:
             return False
         self._step = self._end_chunk
         return True
 
     def _end_chunk(self) -> bool:
-        line = self._line()
+        line = self._next_line()
         if line is None:
-            return len(self._data) > 1 and self._break("a chunk is longer than its size")
+            return len(self._data) > 1 and self._record_loss("a chunk is longer than its size")
         if line.strip():
-            return self._break("a chunk is longer than its size")
+            return self._record_loss("a chunk is longer than its size")
         self._step = self._take_chunk_size
         return True
 
     def _take_trailer(self) -> bool:
-        line = self._line()
+        line = self._next_line()
         if line is None:
             return False
-        self._tell(line)
+        self._pass_header(line)
         self.is_over = self.is_over or not line
         return True
 
-    def _break(self, loss: str) -> bool:
+    def _record_loss(self, loss: str) -> bool:
         self.loss, self.is_over = loss, True
         return False
 
-    def _line(self) -> bytes | None:
+    def _next_line(self) -> bytes | None:
         """Return the next line without its end, with NUL and CR as blanks; None if it has not arrived completely."""
         end = self._data.find(b"\n", self._looked)
         self._looked = len(self._data)
@@ -205,13 +205,13 @@ class OddAnswer:
         return line.replace(b"\0", b" ").replace(b"\r", b" ")
 
     def _pass_over(self, line: bytes) -> None:
-        self._tell(b"-" + line.replace(b":", b" "))
+        self._pass_header(b"-" + line.replace(b":", b" "))
 
-    def _tell(self, line: bytes) -> None:
+    def _pass_header(self, line: bytes) -> None:
         if self._builder.header(line + b"\r\n") is not None:
             self.is_over = True
 
-    def _give(self) -> None:
+    def _pass_body(self) -> None:
         piece = bytes(self._data[: self._left])
         del self._data[: self._left]
         self._looked = 0

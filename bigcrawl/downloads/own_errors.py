@@ -27,7 +27,7 @@ class OwnErrors:
         self._counts: Counter[str] = Counter()
         crawler.signals.connect(self.spider_closed, signals.spider_closed)
 
-    def note(self, error: BaseException, request: Request) -> None:
+    def count_error(self, error: BaseException, request: Request) -> None:
         if not is_own(error) or isinstance(error, StopDownload):
             return  # a host's error, or a stop by the project's signal
         self._stats_buffer.inc_value("bigcrawl/handler_errors")

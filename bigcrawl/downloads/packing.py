@@ -81,7 +81,7 @@ def _behind_head(body: bytes, at: int) -> int:
         if flags & text:
             at = body.find(b"\0", at) + 1
             if not at:
-                raise EOFError("a gzip file ends in its head")
+                raise EOFError("a gzip file ends within its header")
     return at + (flags & 2)
 
 
@@ -91,12 +91,12 @@ def is_whole(encodings: Iterable[bytes], body: bytes) -> bool:
     if not names or not body:
         return False
     try:
-        return _ends(names[-1], body)
+        return _is_complete_stream(names[-1], body)
     except Exception:  # noqa: BLE001 - each library has its own errors for a body that is not packed so
         return False
 
 
-def _ends(name: bytes, body: bytes) -> bool:
+def _is_complete_stream(name: bytes, body: bytes) -> bool:
     if body.startswith(_GZIP):
         return _parts_end(body, _GZIP, partial(zlib.decompressobj, zlib.MAX_WBITS | 16))
     if body.startswith(_ZSTD):

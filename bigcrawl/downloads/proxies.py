@@ -1,5 +1,3 @@
-"""HTTP proxies, as requests name them in their meta."""
-
 from __future__ import annotations
 
 import re

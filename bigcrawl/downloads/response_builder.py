@@ -18,7 +18,7 @@ from scrapy.http import Headers
 from twisted.python.failure import Failure
 
 from bigcrawl.downloads.packing import is_whole
-from bigcrawl.downloads.response_parts import address, length_in, response_class, title
+from bigcrawl.downloads.response_parts import length_in, parse_address, response_class, title_case
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from bigcrawl.downloads.signalling import Signalling
+    from bigcrawl.downloads.signalling import SignalSender
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class HeadRefusedError(DownloadCancelledError, IgnoreRequest):
     """An answer's headers exceed a limit. Logged in one line, where Scrapy would log a traceback."""
 
 
-class Bounds(NamedTuple):
+class AnswerLimits(NamedTuple):
     """Limits on one answer: bytes of body (0: none) and of headers, and the number of header lines."""
 
     body_max: int
@@ -58,7 +58,7 @@ class Bounds(NamedTuple):
     headers_max: int
 
 
-class Watch(Protocol):
+class FetchWatcher(Protocol):
     """The frontier, which decides which requests may be sent, and follows their progress."""
 
     def may_send(self, request: Request) -> bool:
@@ -75,12 +75,12 @@ class ResponseBuilder:
     def __init__(
         self,
         request: Request,
-        signalling: Signalling,
-        bounds: Bounds,
+        signalling: SignalSender,
+        bounds: AnswerLimits,
         *,
         may_repeat: bool = True,
         is_stale: Callable[[str, int], bool | None] | None = None,
-        watch: Watch | None = None,
+        watch: FetchWatcher | None = None,
         truncates: bool = False,
     ) -> None:
         self.request = request
@@ -162,7 +162,7 @@ class ResponseBuilder:
         self.flags.append(TRUNCATED_BY_TIME)
         return True
 
-    def lose(self) -> None:
+    def mark_incomplete(self) -> None:
         """Flag the response as incomplete, and keep what came of its body."""
         self._meet_limit("dataloss")
         self.flags.append("dataloss")
@@ -174,11 +174,7 @@ class ResponseBuilder:
         return self.is_head_whole and is_whole(self.headers.get(b"Content-Encoding", ()), self._received.getvalue())
 
     def has_fallen_silent(self) -> bool:
-        """Return whether a body without a length has come, and then nothing for as long again.
-
-        Its server just does not close the connection. Browsers show such a page. While bytes still come, it is
-        incomplete.
-        """
+        """Return whether a body without a length came, then nothing for as long: its server just does not close."""
         return (
             self.is_head_whole
             and self._size > 0
@@ -206,7 +202,7 @@ class ResponseBuilder:
             body=body,
             flags=self.flags,
             certificate=certificate,
-            ip_address=address(peer) if peer else None,
+            ip_address=parse_address(peer) if peer else None,
             protocol=self.protocol,
         )
         response.headers = headers  # the constructor would copy them one by one
@@ -254,7 +250,7 @@ class ResponseBuilder:
         elif line:
             name, colon, value = line.partition(b":")
             if colon:
-                self.headers.setdefault(title(name.strip()), []).append(value.strip(b" \t"))
+                self.headers.setdefault(title_case(name.strip()), []).append(value.strip(b" \t"))
         elif self.status >= 200 or self.status == _SWITCHING:
             self.is_head_whole = True
             self.request.meta["download_latency"] = monotonic() - self._started

@@ -44,12 +44,12 @@ def length_in(values: Sequence[bytes]) -> int | None:
 
 
 @lru_cache(4_096)
-def title(name: bytes) -> bytes:
+def title_case(name: bytes) -> bytes:
     return name.title()
 
 
 @lru_cache(10_000)
-def address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+def parse_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     return ipaddress.ip_address(text.partition("%")[0])
 
 

@@ -1,5 +1,3 @@
-"""Sends Scrapy's signals; cheaply if there are no receivers, which is the usual case."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -11,7 +9,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 
-class Signalling:
+class SignalSender:
     """Sends a signal without receivers in 0.4 us; Scrapy takes 7 us."""
 
     def __init__(self, crawler: Crawler) -> None:

@@ -32,15 +32,15 @@ class Transfers:
         self._watched: dict[int, _Pool] = {}
         # One epoll, so that sockets need not be registered with the loop for each transfer.
         self._poll = select.epoll()
-        self._loop.add_reader(self._poll.fileno(), self._see)
+        self._loop.add_reader(self._poll.fileno(), self._poll_sockets)
         idle_max = max(1, min(IDLE_MAX, raise_file_limit() // 2) // POOLS)
         self._pools = [_Pool(self._loop, partial(self._watch, number), idle_max) for number in range(POOLS)]
 
     def __repr__(self) -> str:
-        return f"<Transfers running={self.running} watched={len(self._watched)}>"
+        return f"<Transfers running={self.running_count} watched={len(self._watched)}>"
 
     @property
-    def running(self) -> int:
+    def running_count(self) -> int:
         return sum(len(pool.running) for pool in self._pools)
 
     async def run(self, curl: pycurl.Curl, server: str = "") -> tuple[int, int]:
@@ -70,7 +70,7 @@ class Transfers:
             self._poll.register(fd, events)
         self._watched[fd] = self._pools[number]
 
-    def _see(self) -> None:
+    def _poll_sockets(self) -> None:
         touched = set()
         for fd, events in self._poll.poll(0):
             pool = self._watched.get(fd)
@@ -114,9 +114,9 @@ class _Pool:
             self._timer.cancel()
             self._timer = None
         if wait_ms >= 0:
-            self._timer = self._loop.call_later(wait_ms / 1000, self._wake)
+            self._timer = self._loop.call_later(wait_ms / 1000, self._end_at_timeout)
 
-    def _wake(self) -> None:
+    def _end_at_timeout(self) -> None:
         self._timer = None
         self.multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
         self.end_all()
@@ -126,11 +126,11 @@ class _Pool:
         while left:
             left, succeeded, failed = self.multi.info_read()
             for curl in succeeded:
-                self._end(curl, None)
+                self._end_transfer(curl, None)
             for curl, code, message in failed:
-                self._end(curl, pycurl.error(code, message))
+                self._end_transfer(curl, pycurl.error(code, message))
 
-    def _end(self, curl: pycurl.Curl, error: Exception | None) -> None:
+    def _end_transfer(self, curl: pycurl.Curl, error: Exception | None) -> None:
         ended = self.running.get(curl)
         if ended is None or ended.done():
             return

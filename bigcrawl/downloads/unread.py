@@ -1,5 +1,3 @@
-"""Counts pages that are not read, or only in part, and says why: in the stats, the log, and the outcome of the URL."""
-
 from __future__ import annotations
 
 import logging
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Unread:
+class UnreadPages:
     """Counts a crawler's unread pages by reason. Logs the first page of each reason, and the counts at the end."""
 
     def __init__(self, crawler: Crawler) -> None:
@@ -47,14 +45,14 @@ class Unread:
             logger.info("not read, or only in part, by limit: %(counts)s", {"counts": written})
 
 
-_of_crawlers: WeakKeyDictionary[Crawler, ref[Unread]] = WeakKeyDictionary()
+_of_crawlers: WeakKeyDictionary[Crawler, ref[UnreadPages]] = WeakKeyDictionary()
 
 
-def unread_of(crawler: Crawler) -> Unread:
-    """Return the crawler's `Unread`, which exists while a user keeps it."""
+def unread_of(crawler: Crawler) -> UnreadPages:
+    """Return the crawler's `UnreadPages`, which exists while a user keeps it."""
     kept = _of_crawlers.get(crawler)
     found = kept() if kept is not None else None
     if found is None:
-        found = Unread(crawler)
+        found = UnreadPages(crawler)
         _of_crawlers[crawler] = ref(found)
     return found

@@ -52,13 +52,13 @@ class Batch:
     def add(self, values: ValueArray, held: ValueArray) -> tuple[ValueArray, ValueArray]:
         """Return each entry's value before it, and each key's final value, for writes that add to values."""
         amounts = np.where(self._writes, values[self._order], 0).astype(np.uint64)
-        sums = [self._sums(part) for part in (amounts & _LOW_HALF, amounts >> _HALF)]
+        sums = [self._sums_of(part) for part in (amounts & _LOW_HALF, amounts >> _HALF)]
         added = [sum_with - part for sum_with, part in zip(sums, (amounts & _LOW_HALF, amounts >> _HALF), strict=True)]
         before = _saturated(held[self._key], *added)
         after = _saturated(held, *(sum_with[self._ends] for sum_with in sums))
         return self._as_arrived(before), after
 
-    def _sums(self, amounts: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    def _sums_of(self, amounts: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
         sums = np.cumsum(amounts, dtype=np.uint64)
         ours: npt.NDArray[np.uint64] = sums - (sums - amounts)[self._start]
         return ours

@@ -19,7 +19,7 @@ from bigcrawl.drum.format import Records, are_ascending
 from bigcrawl.drum.memtable import EMPTY_MEMTABLE, MEMTABLE_KEYS_MAX, Memtable
 from bigcrawl.drum.merge_policy import runs_to_merge
 from bigcrawl.drum.record_merge import kept_of, merge_ascending, newest_of, rest_of
-from bigcrawl.drum.run import Bounds, RunInfo, RunReader, write_run
+from bigcrawl.drum.run import RunBounds, RunInfo, RunReader, write_run
 from bigcrawl.exceptions import ContractError, CorruptionError
 
 if TYPE_CHECKING:
@@ -92,18 +92,14 @@ class ApplyResult(NamedTuple):
     written: tuple[RunInfo, ...]
 
 
-class _Change(NamedTuple):
+class _PlannedChange(NamedTuple):
     state_after: BucketState
     obsolete: tuple[RunInfo, ...] = ()
     written: tuple[RunInfo, ...] = ()
 
 
 class Bucket:
-    """A set of uint64 keys on disk, or a map from them.
-
-    No method changes or deletes an existing file. Each result starts from the committed state, so of two results only
-    one can be committed.
-    """
+    """A set of uint64 keys on disk, or a map from them. Of two results of one state, only one can be committed."""
 
     def __init__(self, directory: Path, kind: Kind, state: BucketState, files: Files) -> None:
         self._directory = directory
@@ -135,15 +131,15 @@ class Bucket:
     def check(self, keys: KeyArray) -> KeyMask:
         """Return which keys are present. Keys may be in any order and may repeat, here and below."""
         distinct, back = np.unique(keys, return_inverse=True)
-        return self._find(distinct)[0][back]
+        return self._find_keys(distinct)[0][back]
 
     def values(self, keys: KeyArray) -> tuple[KeyMask, ValueArray]:
         """Return which keys a map has, and their values, zero if absent."""
         if are_ascending(keys):
-            found, values = self._find(keys)
+            found, values = self._find_keys(keys)
         else:
             distinct, back = np.unique(keys, return_inverse=True)
-            found, values = self._find(distinct)
+            found, values = self._find_keys(distinct)
             if values is not None:
                 found, values = found[back], values[back]
         if values is None:
@@ -151,7 +147,7 @@ class Bucket:
         return found, values
 
     def records(self) -> Iterator[Records]:
-        sources = [self._reader(run).spans() for run in self._state.runs]
+        sources = [self._run_reader(run).spans() for run in self._state.runs]
         return merge_ascending([*sources, iter((self._memtable_ascending(),))])
 
     def check_update(self, keys: KeyArray) -> CheckResult:
@@ -159,7 +155,7 @@ class Bucket:
         if self._kind.value is not None:
             raise ContractError(f"{self!r} is a map: apply() says which value a key gets")
         distinct, first_places = np.unique(keys, return_index=True)
-        unseen = ~self._find(distinct)[0]
+        unseen = ~self._find_keys(distinct)[0]
         new = np.zeros(len(keys), dtype=np.bool_)
         new[first_places[unseen]] = True
         added = distinct[unseen]
@@ -168,14 +164,10 @@ class Bucket:
     def apply(
         self, keys: KeyArray, ops: OpArray, values: ValueArray | None = None, keep: Keep | None = None
     ) -> ApplyResult:
-        """Check and update keys in one batch, as if its entries were applied one by one.
-
-        `keep` returns which records to keep. Only merges that include the oldest run call it, so records that it
-        rejects may still be found for some time.
-        """
+        """Check and update keys in one batch, as if one by one. Merges with the oldest run drop what `keep` rejects."""
         self._check_batch(keys, ops, values)
         batch = Batch(keys, ops != CHECK)
-        held, held_values = self._find(batch.distinct)
+        held, held_values = self._find_keys(batch.distinct)
         found, writes = batch.found_before(held), batch.wrote
         if values is None or held_values is None:
             added = Records(batch.distinct[writes & ~held], None)
@@ -192,26 +184,26 @@ class Bucket:
         nothing = np.zeros(len(keys), dtype=np.bool_)
         return ApplyResult(nothing, None, *self._with_added(Records(keys, values), None))
 
-    def without(self, keys: KeyArray) -> ApplyResult:
+    def remove_keys(self, keys: KeyArray) -> ApplyResult:
         """Remove keys and rewrite each run that holds one."""
         distinct, back = np.unique(keys, return_inverse=True)
-        found, values = self._find(distinct)
+        found, values = self._find_keys(distinct)
         runs: list[RunInfo] = []
         written: list[RunInfo] = []
         for run in self._state.runs:
-            if not self._reader(run).find(distinct)[0].any():
+            if not self._run_reader(run).find(distinct)[0].any():
                 runs.append(run)
                 continue
-            rest = (rest_of(records, distinct) for records in self._reader(run).spans())
-            after = self._write(rest, Bounds(run.keys, run.first, run.last), self._next_number + len(written))
+            rest = (rest_of(records, distinct) for records in self._run_reader(run).spans())
+            after = self._write_run(rest, RunBounds(run.keys, run.first, run.last), self._next_number + len(written))
             if after is not None:
                 runs.append(after)
                 written.append(after)
         memtable = self._state.memtable
         if found.any():
-            memtable = memtable.without(distinct)
+            memtable = memtable.without_keys(distinct)
         obsolete = tuple(run for run in self._state.runs if run not in runs)
-        change = _Change(BucketState(tuple(runs), memtable), obsolete, tuple(written))
+        change = _PlannedChange(BucketState(tuple(runs), memtable), obsolete, tuple(written))
         return ApplyResult(found[back], values[back] if values is not None else None, *change)
 
     def commit(self, result: CheckResult | ApplyResult) -> None:
@@ -223,7 +215,7 @@ class Bucket:
         problems: list[CorruptionError] = []
         for run in self._state.runs:
             try:
-                self._reader(run).verify()
+                self._run_reader(run).verify()
             except CorruptionError as error:
                 problems.append(error)
             except OSError as error:
@@ -245,20 +237,20 @@ class Bucket:
         if found != self._kind.value or (values is not None and len(values) != len(keys)):
             raise ContractError(f"{self!r}: {len(keys)} values of {self._kind.value} expected, found {found}")
 
-    def _reader(self, run: RunInfo) -> RunReader:
+    def _run_reader(self, run: RunInfo) -> RunReader:
         return RunReader(self._files, self._directory, run, self._kind.value)
 
     def _memtable_ascending(self) -> Records:
-        return self._state.memtable.ascending(self._kind.value)
+        return self._state.memtable.sorted_records(self._kind.value)
 
-    def _find(self, distinct: KeyArray) -> tuple[KeyMask, ValueArray | None]:
+    def _find_keys(self, distinct: KeyArray) -> tuple[KeyMask, ValueArray | None]:
         found, values = self._state.memtable.find(distinct, self._kind.value)
         missing = np.flatnonzero(~found)
         wanted = distinct[missing]
         for run in reversed(self._state.runs):
             if not len(wanted):
                 break
-            there, values_there = self._reader(run).find(wanted)
+            there, values_there = self._run_reader(run).find(wanted)
             if there.any():
                 found[missing[there]] = True
                 if values is not None and values_there is not None:
@@ -266,36 +258,36 @@ class Bucket:
                 missing, wanted = missing[~there], wanted[~there]
         return found, values
 
-    def _with_added(self, added: Records, keep: Keep | None) -> _Change:
+    def _with_added(self, added: Records, keep: Keep | None) -> _PlannedChange:
         runs, memtable = self._state
         fresh_max = self._kind.fresh_max
         if not len(added.keys):
-            return _Change(self._state)
+            return _PlannedChange(self._state)
         if len(memtable) + len(added.keys) <= fresh_max:
-            return _Change(BucketState(runs, memtable.with_added(*added, fresh_max)))
+            return _PlannedChange(BucketState(runs, memtable.with_added(*added, fresh_max)))
         gathered = newest_of(self._memtable_ascending(), added)
         if added.values is not None and len(gathered.keys) <= fresh_max // 2:
             # Many records of few keys are not worth a file yet.
-            return _Change(BucketState(runs, EMPTY_MEMTABLE.with_added(*gathered, fresh_max)))
+            return _PlannedChange(BucketState(runs, EMPTY_MEMTABLE.with_added(*gathered, fresh_max)))
         kept = len(runs) - runs_to_merge([run.keys for run in runs], len(gathered.keys))
-        written = self._merge(gathered, runs[kept:], keep if kept == 0 else None)
-        return _Change(BucketState((*runs[:kept], *written), EMPTY_MEMTABLE), runs[kept:], written)
+        written = self._merge_runs(gathered, runs[kept:], keep if kept == 0 else None)
+        return _PlannedChange(BucketState((*runs[:kept], *written), EMPTY_MEMTABLE), runs[kept:], written)
 
-    def _merge(self, newest: Records, runs: Sequence[RunInfo], keep: Keep | None) -> tuple[RunInfo, ...]:
+    def _merge_runs(self, newest: Records, runs: Sequence[RunInfo], keep: Keep | None) -> tuple[RunInfo, ...]:
         chunks: Iterable[Records] = (newest,)
         if runs:
-            chunks = merge_ascending([*(self._reader(run).spans() for run in runs), iter((newest,))])
+            chunks = merge_ascending([*(self._run_reader(run).spans() for run in runs), iter((newest,))])
         if keep is not None:
             chunks = (kept_of(chunk, keep) for chunk in chunks)
-        bounds = Bounds(
+        bounds = RunBounds(
             len(newest.keys) + sum(run.keys for run in runs),
             min([int(newest.keys[0]), *(run.first for run in runs)]),
             max([int(newest.keys[-1]), *(run.last for run in runs)]),
         )
-        written = self._write(chunks, bounds, self._next_number)
+        written = self._write_run(chunks, bounds, self._next_number)
         return (written,) if written is not None else ()
 
-    def _write(self, chunks: Iterable[Records], bounds: Bounds, number: int) -> RunInfo | None:
+    def _write_run(self, chunks: Iterable[Records], bounds: RunBounds, number: int) -> RunInfo | None:
         return write_run(self._files, self._directory / f"{self._kind.prefix}-{number}", chunks, bounds)
 
 

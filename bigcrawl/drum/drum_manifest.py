@@ -26,7 +26,6 @@ from bigcrawl.drum.bucket import BucketState, Kind
 from bigcrawl.drum.files import replace_surely
 from bigcrawl.drum.log_records import HEADER_BYTES, check_header, encode_header, encode_record, read_records
 from bigcrawl.drum.memtable import Memtable
-from bigcrawl.drum.offers import Offered
 from bigcrawl.drum.run import RunInfo
 from bigcrawl.exceptions import ConfigError, CorruptionError
 
@@ -43,12 +42,29 @@ _VERSION = 2
 _OLDEST_VERSION = 1
 
 
+class OffersState(NamedTuple):
+    """The committed part of an offers file (of `bigcrawl_drum`); `first` is the ordinal of its first tuple."""
+
+    number: int = 1
+    first: int = 0
+    tuples: int = 0
+    size: int = 0
+
+    @property
+    def end(self) -> int:
+        return self.first + self.tuples
+
+    @property
+    def name(self) -> str:
+        return f"offers-{self.number}"
+
+
 class DrumState(NamedTuple):
     """The committed state; `told` is the ordinal of the first tuple whose answer is not acknowledged."""
 
     kind: Kind
     buckets: tuple[BucketState, ...]
-    offered: Offered = Offered()
+    offered: OffersState = OffersState()
     told: int = 0
 
     def _check(self) -> None:
@@ -70,7 +86,7 @@ class DrumLog:
 
     def begin(self, state: DrumState) -> None:
         """Commit a complete state, which `sync_name` makes durable."""
-        data = encode_header(_MAGIC, _VERSION) + _encode(_whole(state))
+        data = encode_header(_MAGIC, _VERSION) + _encode_record(_whole_state_fields(state))
         self._files.write_new(self._temporary, (data,))
         self._files.sync_file(self._temporary)
         replace_surely(self._files, self._temporary, self._path, data)
@@ -81,7 +97,7 @@ class DrumLog:
             self._files.sync_directory(self._directory)
             self._is_named = True
 
-    def append_offered(self, offered: Offered) -> None:
+    def append_offered(self, offered: OffersState) -> None:
         self._append({"offers": tuple(offered)})
 
     def append_told(self, told: int) -> None:
@@ -91,7 +107,7 @@ class DrumLog:
         self._files.sync_file(self._path)
 
     def _append(self, fields: dict[str, Any]) -> None:
-        record = _encode(fields)
+        record = _encode_record(fields)
         if self._has_rest:
             self._files.truncate(self._path, self._size)
         self._has_rest = True
@@ -106,7 +122,7 @@ def read_log(directory: Path, files: Files) -> tuple[DrumState, DrumLog]:
     state, size, spilled = None, HEADER_BYTES, 0
     for end, body in read_records(path, data, size):
         fields = msgpack.unpackb(body, use_list=False)
-        state = _state(fields) if state is None else _changed(state, fields)
+        state = _parse_state(fields) if state is None else _changed_state(state, fields)
         spilled = max([spilled, *(first + tuples for _, first, tuples, *_ in fields.get("spills", ()))])
         size = end
     if state is None:
@@ -117,16 +133,16 @@ def read_log(directory: Path, files: Files) -> tuple[DrumState, DrumLog]:
     log = DrumLog(directory, files, size)
     if not data.startswith(encode_header(_MAGIC, _VERSION)):
         # Code of version 1 would ignore records that are appended now.
-        state = state._replace(offered=Offered(first=state.told))
+        state = state._replace(offered=OffersState(first=state.told))
         log.begin(state)
     return state, log
 
 
-def _encode(fields: dict[str, Any]) -> bytes:
+def _encode_record(fields: dict[str, Any]) -> bytes:
     return encode_record(msgpack.packb(fields))
 
 
-def _whole(state: DrumState) -> dict[str, Any]:
+def _whole_state_fields(state: DrumState) -> dict[str, Any]:
     prefix, value, increment, fresh_max = state.kind
     return {
         "kind": (prefix, _dtype_text(value), increment, fresh_max),
@@ -136,18 +152,18 @@ def _whole(state: DrumState) -> dict[str, Any]:
     }
 
 
-def _state(fields: dict[str, Any]) -> DrumState:
+def _parse_state(fields: dict[str, Any]) -> DrumState:
     prefix, value, increment, fresh_max = fields["kind"]
     kind = Kind(prefix, _dtype_of(value), increment, fresh_max)
     buckets = tuple(
         BucketState(tuple(RunInfo(*run) for run in runs), Memtable.from_strings(memtable))
         for runs, memtable in fields["buckets"]
     )
-    return DrumState(kind, buckets, Offered(*fields.get("offers", ())), fields["told"])
+    return DrumState(kind, buckets, OffersState(*fields.get("offers", ())), fields["told"])
 
 
-def _changed(state: DrumState, fields: dict[str, Any]) -> DrumState:
-    offered = Offered(*fields["offers"]) if "offers" in fields else state.offered
+def _changed_state(state: DrumState, fields: dict[str, Any]) -> DrumState:
+    offered = OffersState(*fields["offers"]) if "offers" in fields else state.offered
     return state._replace(offered=offered, told=fields.get("told", state.told))
 
 

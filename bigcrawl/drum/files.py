@@ -1,8 +1,4 @@
-"""`Files`, through which all durable state reaches the file system.
-
-Tests replace it to stop a process or fill a disk at any operation. No method retries, buffers or keeps a file open. New
-files are accessible to their owner alone.
-"""
+"""`Files`, through which all durable state reaches the file system; private, unbuffered. Tests replace it."""
 
 # Making a Path costs as much as the most frequent calls.
 # ruff: noqa: PTH102, PTH105, PTH106, PTH108, PTH116, PTH208
@@ -138,10 +134,10 @@ class DiskFiles:
             os.rmdir(path)
 
     def sync_file(self, path: AnyPath) -> None:
-        _sync(path, os.O_RDONLY)
+        _sync_path(path, os.O_RDONLY)
 
     def sync_directory(self, path: AnyPath) -> None:
-        _sync(path, os.O_RDONLY | os.O_DIRECTORY)
+        _sync_path(path, os.O_RDONLY | os.O_DIRECTORY)
 
 
 def _write_all(handle: int, data: bytes) -> None:
@@ -161,7 +157,7 @@ def _read_all(handle: int, offset: int, size: int) -> bytes:
     return data
 
 
-def _sync(path: AnyPath, flags: int) -> None:
+def _sync_path(path: AnyPath, flags: int) -> None:
     handle = os.open(path, flags | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -171,7 +167,6 @@ def _sync(path: AnyPath, flags: int) -> None:
 
 @contextlib.contextmanager
 def store_errors(directory: AnyPath) -> Iterator[None]:
-    """Translate OSError to `TransientStoreError`."""
     try:
         yield
     except OSError as error:

@@ -1,25 +1,6 @@
 """The format of a run: sorted 64-bit keys, each with or without a value, written once and never changed.
 
-    offset     bytes         what
-    0          n * (s + v)   records, keys strictly ascending: the low s bytes of key - base, the v bytes of its value
-    d          g * (8+32c)   directory: for each 32 prefixes the place of their first record, u64, and how many
-                             records each has, 32 numbers of c bytes; a prefix is the part of key - base above s bytes
-    t          b * u32       crc32 of each 4,096 bytes of bytes 0..t-1, the last ones fewer
-    end-56     8             magic "BCDRUMRN"
-    end-48     u32           format version, 2
-    end-44     u8            s, bytes of a suffix, 1 to 8
-    end-43     u8            c, bytes of a count: 1, 2, 4 or 8
-    end-42     u16           v, bytes of a value; 0: a set
-    end-40     u64           number of records, n >= 1
-    end-32     u64           first key
-    end-24     u64           last key
-    end-16     u64           base, at most the first key
-    end-8      u32           crc32 of the table of checksums
-    end-4      u32           crc32 of the 52 bytes before
-
-Numbers are little-endian. The metadata comes last, because a merge knows the number of keys only at its end. The last
-prefix is that of the last key; the last group is padded with zeros. To change the layout, raise the version: an unknown
-one is refused.
+docs/file-formats.md has its bytes; to change them, raise the version: an unknown one is refused.
 """
 
 from __future__ import annotations

@@ -1,8 +1,3 @@
-"""The memtable: records that are too few for a file.
-
-Its array is mapped outside of the heap, which hundreds of short-lived arrays would fragment.
-"""
-
 from __future__ import annotations
 
 import mmap
@@ -39,7 +34,7 @@ class Memtable:
     @classmethod
     def from_bytes(cls, data: bytes, record_bytes: int = KEY_BYTES) -> Memtable:
         count = len(data) // record_bytes
-        array = _mapped(max(len(data), MEMTABLE_KEYS_MAX * KEY_BYTES)) if count else _NOTHING
+        array = _lazy_zeros(max(len(data), MEMTABLE_KEYS_MAX * KEY_BYTES)) if count else _NOTHING
         array[: count * record_bytes] = np.frombuffer(data, dtype=np.uint8)
         return cls(array, record_bytes if count else KEY_BYTES, count)
 
@@ -66,7 +61,6 @@ class Memtable:
         return hash(self.bytes_from(0))
 
     def begins_with(self, other: Memtable) -> bool:
-        """Return whether this begins with the other's records."""
         if not other._count:
             return True
         if other._count > self._count or other._record_bytes != self._record_bytes:
@@ -85,7 +79,7 @@ class Memtable:
         held, count = self._count, self._count + len(keys)
         array = self._array
         if count * record_bytes > len(array):
-            array = _mapped(max(count, room) * record_bytes)
+            array = _lazy_zeros(max(count, room) * record_bytes)
             array[: held * record_bytes] = self._array[: held * record_bytes]
         start = held * record_bytes
         column(array, start, len(keys), record_bytes, KEY_TYPE)[:] = keys
@@ -93,7 +87,7 @@ class Memtable:
             column(array, start + KEY_BYTES, len(keys), record_bytes, values.dtype)[:] = values
         return Memtable(array, record_bytes, count)
 
-    def without(self, unwanted: KeyArray) -> Memtable:
+    def without_keys(self, unwanted: KeyArray) -> Memtable:
         keys = column(self._array, 0, self._count, self._record_bytes, KEY_TYPE)
         kept = unwanted.take(unwanted.searchsorted(keys), mode="clip") != keys
         if kept.all():
@@ -101,7 +95,7 @@ class Memtable:
         rows = self._array[: self._count * self._record_bytes].reshape(-1, self._record_bytes)[kept]
         return Memtable.from_bytes(rows.tobytes(), self._record_bytes)
 
-    def ascending(self, value: np.dtype[Any] | None = None) -> Records:
+    def sorted_records(self, value: np.dtype[Any] | None = None) -> Records:
         """Return a sorted copy with the last record of each key."""
         if not self._count:
             return Records(np.empty(0, dtype=KEY_TYPE), np.empty(0, dtype=value) if value is not None else None)
@@ -109,7 +103,7 @@ class Memtable:
         if value is None:
             # A stable sort merges the ascending batches.
             return Records(np.sort(keys, kind="stable"), None)
-        keys, places = self._newest()
+        keys, places = self._newest_of_each_key()
         return Records(keys, self._values(value)[places])
 
     def find(self, keys: KeyArray, value: np.dtype[Any] | None = None) -> tuple[KeyMask, ValueArray | None]:
@@ -118,14 +112,14 @@ class Memtable:
         values = np.zeros(len(keys), dtype=value) if value is not None else None
         if not self._count:
             return found, values
-        held, places = self._newest() if value is not None else (self.ascending().keys, None)
+        held, places = self._newest_of_each_key() if value is not None else (self.sorted_records().keys, None)
         at = held.searchsorted(keys)
         found = held.take(at, mode="clip") == keys
         if values is not None and places is not None:
             values[found] = self._values(values.dtype)[places[at[found]]]
         return found, values
 
-    def _newest(self) -> tuple[KeyArray, npt.NDArray[np.intp]]:
+    def _newest_of_each_key(self) -> tuple[KeyArray, npt.NDArray[np.intp]]:
         keys = column(self._array, 0, self._count, self._record_bytes, KEY_TYPE)
         order = keys.argsort(kind="stable")
         keys = keys[order]
@@ -145,11 +139,11 @@ class Memtable:
     def _check(self) -> None:
         assert 0 <= self._count * self._record_bytes <= len(self._array), "records lie in the array"
         if self._record_bytes == KEY_BYTES:
-            keys = self.ascending().keys
+            keys = self.sorted_records().keys
             assert bool(np.all(keys[:-1] < keys[1:])), "the keys of a set are distinct"
 
 
-def _mapped(size: int) -> npt.NDArray[np.uint8]:
+def _lazy_zeros(size: int) -> npt.NDArray[np.uint8]:
     """Return zeros whose memory is allocated page by page, when written."""
     private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     return np.frombuffer(mmap.mmap(-1, size, flags=private), dtype=np.uint8)

@@ -1,7 +1,4 @@
-"""The merge policy: runs grow in tiers, as in LSM trees.
-
-So a key is rewritten once per tier, and not once per batch as in IRLbot §4.3.
-"""
+"""The merge policy: runs grow in tiers, so that a key is rewritten per tier, not per batch as in IRLbot §4.3."""
 
 from __future__ import annotations
 
@@ -23,10 +20,10 @@ def runs_to_merge(counts: Sequence[int], added: int) -> int:
     """Return how many of the newest runs to merge into a new run of `added` keys; `counts` are oldest first."""
     merged, total = 0, added
     while True:
-        tier = _tier(total)
+        tier = _tier_of(total)
         alike = 0
         for count in reversed(counts[: len(counts) - merged]):
-            if _tier(count) > tier:
+            if _tier_of(count) > tier:
                 break
             alike += 1
         if alike + 1 < FAN_IN:
@@ -35,7 +32,7 @@ def runs_to_merge(counts: Sequence[int], added: int) -> int:
         merged += alike
 
 
-def _tier(count: int) -> int:
+def _tier_of(count: int) -> int:
     tier, limit = 0, _SMALL_KEYS
     while count >= limit:
         tier, limit = tier + 1, limit * FAN_IN

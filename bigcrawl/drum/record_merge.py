@@ -1,5 +1,3 @@
-"""Merges and filters ascending records."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -24,8 +22,8 @@ def merge_ascending(sources: Sequence[Iterator[Records]]) -> Iterator[Records]:
         rest: list[tuple[Records, Iterator[Records]]] = []
         for chunk, source in heads:
             cut = int(chunk.keys.searchsorted(bound, side="right"))
-            parts.append(_slice(chunk, 0, cut))
-            left = _slice(chunk, cut, None) if cut < len(chunk.keys) else _next_filled(source)
+            parts.append(_slice_records(chunk, 0, cut))
+            left = _slice_records(chunk, cut, None) if cut < len(chunk.keys) else _next_filled(source)
             if left is not None:
                 rest.append((left, source))
         heads = rest
@@ -51,18 +49,18 @@ def _next_filled(source: Iterator[Records]) -> Records | None:
     return next((chunk for chunk in source if len(chunk.keys)), None)
 
 
-def _slice(records: Records, start: int, end: int | None) -> Records:
+def _slice_records(records: Records, start: int, end: int | None) -> Records:
     return Records(records.keys[start:end], records.values[start:end] if records.values is not None else None)
 
 
-def _masked(records: Records, mask: KeyMask) -> Records:
+def _select_records(records: Records, mask: KeyMask) -> Records:
     return Records(records.keys[mask], records.values[mask] if records.values is not None else None)
 
 
 def kept_of(records: Records, keep: Keep) -> Records:
-    return _masked(records, keep(*records))
+    return _select_records(records, keep(*records))
 
 
 def rest_of(records: Records, unwanted: KeyArray) -> Records:
     places = unwanted.searchsorted(records.keys)
-    return _masked(records, unwanted.take(places, mode="clip") != records.keys)
+    return _select_records(records, unwanted.take(places, mode="clip") != records.keys)

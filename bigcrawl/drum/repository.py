@@ -1,10 +1,10 @@
 """A DRUM's directory: its files and their names.
 
 MANIFEST               what is committed (`bigcrawl.drum.drum_manifest`)
-offers-<n>             tuples that wait for a merge (`bigcrawl.drum.offers`)
+offers-<n>             tuples that wait for a merge (`bigcrawl_drum.offers`)
 b<hex>/<prefix>-<n>    runs of a bucket (`bigcrawl.drum.bucket`)
-gathered-<hex>         scratch: tuples of a bucket (`bigcrawl.drum.gathered`)
-answers                scratch: the answers of a merge (`bigcrawl.drum.merge`)
+gathered-<hex>         scratch: tuples of a bucket (`bigcrawl_drum.gathered`)
+answers                scratch: the answers of a merge (`bigcrawl_drum.merge`)
 """
 
 from __future__ import annotations
@@ -33,15 +33,12 @@ class Repository:
         self.buckets = buckets
 
     def open(self, keep: Callable[[str], bool] = lambda _: False) -> tuple[DrumState, DrumLog]:
-        """Open or create the directory, and return the committed state and its log; remove files that a crash left.
-
-        `keep` returns whether a file that the manifest does not name may stay all the same.
-        """
+        """Open or create the directory, and return its committed state and log; remove files that a crash left."""
         if self.files.exists(self.directory / MANIFEST):
             state, log = read_log(self.directory, self.files)
-            self._require(state)
+            self._require_same_kind(state)
         else:
-            state, log = self._create()
+            state, log = self._create_state()
         self._remove_unnamed(state, keep)
         # Every time: a power cut may leave a manifest without the directories that are still empty.
         for number in range(self.buckets):
@@ -71,7 +68,7 @@ class Repository:
             with contextlib.suppress(OSError):
                 self.files.unlink(path)
 
-    def _require(self, state: DrumState) -> None:
+    def _require_same_kind(self, state: DrumState) -> None:
         found = (state.kind.prefix, state.kind.value, state.kind.increment, len(state.buckets))
         wanted = (self.kind.prefix, self.kind.value, self.kind.increment, self.buckets)
         if repr(found) != repr(wanted):
@@ -79,7 +76,7 @@ class Repository:
                 f"{self.directory}: prefix, value, increment, buckets are {found}, not {wanted}; open it as it was made"
             )
 
-    def _create(self) -> tuple[DrumState, DrumLog]:
+    def _create_state(self) -> tuple[DrumState, DrumLog]:
         if not is_storable(self.kind.value):
             raise ConfigError(f"values of {self.kind.value} cannot be stored; use a packed dtype of numbers and bytes")
         self.files.make_directory(self.directory)

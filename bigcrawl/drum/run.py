@@ -73,7 +73,7 @@ class RunInfo(NamedTuple):
     length: int  # bytes of the file
 
 
-class Bounds(NamedTuple):
+class RunBounds(NamedTuple):
     """Bounds on a run to be written: on its number of keys, its first and its last key."""
 
     keys: int
@@ -81,20 +81,20 @@ class Bounds(NamedTuple):
     last: int
 
 
-def write_run(files: Files, path: Path, chunks: Iterable[Records], bounds: Bounds) -> RunInfo | None:
+def write_run(files: Files, path: Path, chunks: Iterable[Records], bounds: RunBounds) -> RunInfo | None:
     """Write a complete run, or if there are no keys, nothing, and return None. Tight bounds give a short run."""
     filled = (chunk for chunk in chunks if len(chunk.keys))
     first = next(filled, None)
     if first is None:
         return None
     writer = _RunWriter(first, bounds)
-    files.write_new(path, writer.parts(filled))
+    files.write_new(path, writer.encoded_parts(filled))
     layout = writer.layout
     return RunInfo(path.name, layout.keys, layout.first, layout.last, layout.length)
 
 
 class _RunWriter:
-    def __init__(self, head: Records, bounds: Bounds) -> None:
+    def __init__(self, head: Records, bounds: RunBounds) -> None:
         self._head = head
         self._bounds = bounds
         self._suffix_bytes = best_suffix_bytes(bounds.keys, bounds.last - bounds.first)
@@ -105,20 +105,20 @@ class _RunWriter:
         first = int(head.keys[0])
         self.layout = RunLayout(self._suffix_bytes, 0, value_bytes, 0, first, bounds.first - 1, bounds.first)
 
-    def parts(self, chunks: Iterator[Records]) -> Iterator[bytes]:
+    def encoded_parts(self, chunks: Iterator[Records]) -> Iterator[bytes]:
         """Yield the bytes of the run. Afterwards, `layout` is complete."""
-        yield self._blocks(self._add(self._head))
+        yield self._whole_blocks(self._add_chunk(self._head))
         for chunk in chunks:
-            yield self._blocks(self._add(chunk))
+            yield self._whole_blocks(self._add_chunk(chunk))
         directory, count_bytes = encode_directory(self._counts[: self.layout.prefixes])
         self.layout = self.layout._replace(count_bytes=count_bytes)
-        yield self._blocks(directory)
+        yield self._whole_blocks(directory)
         if self._rest:
             self._crcs.append(isal_zlib.crc32(self._rest))
         table = np.array(self._crcs, dtype=CRC_TYPE).tobytes()
         yield self._rest + table + encode_trailer(self.layout, table)
 
-    def _add(self, chunk: Records) -> bytes:
+    def _add_chunk(self, chunk: Records) -> bytes:
         keys, before, bounds = chunk.keys, self.layout, self._bounds
         count, last = before.keys + len(keys), int(keys[-1])
         if int(keys[0]) <= before.last or not bool(np.all(keys[:-1] < keys[1:])):
@@ -135,7 +135,7 @@ class _RunWriter:
             self._counts[low : low + len(counts)] += counts
         return encode_records(chunk, bounds.first, self._suffix_bytes)
 
-    def _blocks(self, data: bytes) -> bytes:
+    def _whole_blocks(self, data: bytes) -> bytes:
         data = self._rest + data
         whole = len(data) - len(data) % BLOCK_BYTES
         self._rest = data[whole:]
@@ -152,7 +152,7 @@ class RunReader:
         self._path = f"{directory}/{info.name}"
         self._value = value
         self._is_small = info.length <= _WHOLE_BYTES_MAX
-        self._data = self._open()
+        self._data = self._map_file()
         size = len(self._data)
         layout, table_crc = decode_trailer(self._path, self._data[-TRAILER_BYTES:], size)
         value_bytes = value.itemsize if value is not None else 0
@@ -190,12 +190,12 @@ class RunReader:
     def spans(self) -> Iterator[Records]:
         """Yield all records in order, verified, in chunks of `SPAN_KEYS`."""
         layout = self._layout
-        data, offset = self._read(layout.directory, layout.table)
+        data, offset = self._read_verified(layout.directory, layout.table)
         ends = decode_directory(self._path, memoryview(data)[offset:], layout)
         for start in range(0, layout.keys, SPAN_KEYS):
             end = min(start + SPAN_KEYS, layout.keys)
             # Eight bytes are loaded from the start of each suffix; the directory follows the last one.
-            data, offset = self._read(start * layout.record_bytes, end * layout.record_bytes + KEY_BYTES)
+            data, offset = self._read_verified(start * layout.record_bytes, end * layout.record_bytes + KEY_BYTES)
             keys = decode_suffixes(data, offset, end - start, layout)
             if layout.suffix_bytes < KEY_BYTES:
                 low, high = (int(place) for place in ends.searchsorted((start, end - 1), side="right"))
@@ -218,7 +218,7 @@ class RunReader:
         if previous != self._layout.last:
             raise CorruptionError(self._path, self._layout.directory, f"last key {self._layout.last}", previous)
 
-    def _open(self) -> bytes | mmap.mmap:
+    def _map_file(self) -> bytes | mmap.mmap:
         if self._is_small:
             return self._files.read(self._path)
         try:
@@ -226,7 +226,7 @@ class RunReader:
         except ValueError:  # an empty file cannot be mapped
             return b""
 
-    def _read(self, start: int, end: int) -> tuple[Buffer, int]:
+    def _read_verified(self, start: int, end: int) -> tuple[Buffer, int]:
         low, high = start - start % BLOCK_BYTES, min(end + -end % BLOCK_BYTES, self._table_at)
         data = self._view[low:high] if self._is_small else self._files.read(self._path, low, high - low)
         self._verify_blocks(low // BLOCK_BYTES, memoryview(data))
@@ -238,7 +238,7 @@ class RunReader:
             high = int(keys.searchsorted(span.keys[-1], side="right"))
             if low == high:
                 continue
-            here, there = _common(keys[low:high], span.keys)
+            here, there = _common_indices(keys[low:high], span.keys)
             found[low + here] = True
             if values is not None and span.values is not None:
                 values[low + here] = span.values[there]
@@ -251,14 +251,14 @@ class RunReader:
         for place, key in enumerate(keys[low:high].tolist(), low):
             prefix = (key - base) >> bits
             at = directory + prefix // GROUP_PREFIXES * group_bytes
-            self._verify(at, at + group_bytes)
+            self._check_blocks(at, at + group_bytes)
             group = group_at(data, at)
             nth = prefix % GROUP_PREFIXES + 1
             start = sum(group[:nth]) * record_bytes  # the group's start and the counts before
             end = start + group[nth] * record_bytes
             if start == end:
                 continue
-            self._verify(start, end)
+            self._check_blocks(start, end)
             suffix = ((key - base) & mask).to_bytes(size, "little")
             at = data.find(suffix, start, end)
             while at >= 0 and (at - start) % record_bytes:
@@ -273,7 +273,7 @@ class RunReader:
         layout, bits = self._layout, np.uint64(self._layout.suffix_bits)
         differences = keys[low:high] - np.uint64(layout.base)
         prefixes = (differences >> bits if layout.suffix_bytes < KEY_BYTES else differences * 0).astype(np.int64)
-        start, end = self._places(prefixes)
+        start, end = self._group_places(prefixes)
         self._verify_all(start * layout.record_bytes, end * layout.record_bytes)
         suffixes = column(self._data, 0, layout.keys, layout.record_bytes, KEY_TYPE)
         mask = np.uint64((1 << layout.suffix_bits) - 1)
@@ -291,7 +291,7 @@ class RunReader:
             held = column(self._data, layout.suffix_bytes, layout.keys, layout.record_bytes, values.dtype)
             values[low:high][hit] = held[left[hit]]
 
-    def _places(self, prefixes: CountArray) -> tuple[CountArray, CountArray]:
+    def _group_places(self, prefixes: CountArray) -> tuple[CountArray, CountArray]:
         layout = self._layout
         group, nth = np.divmod(prefixes, GROUP_PREFIXES)
         at = layout.directory + group * layout.group_bytes
@@ -313,14 +313,14 @@ class RunReader:
         found = [isal_zlib.crc32(view[at : at + BLOCK_BYTES]) for at in (blocks * BLOCK_BYTES).tolist()]
         wrong = np.flatnonzero(np.frombuffer(self._table, CRC_TYPE)[blocks] != np.array(found, dtype=CRC_TYPE))
         if len(wrong):
-            raise self._damaged(int(blocks[wrong[0]]), found[wrong[0]])
+            raise self._damaged_block_error(int(blocks[wrong[0]]), found[wrong[0]])
 
-    def _verify(self, start: int, end: int) -> None:
+    def _check_blocks(self, start: int, end: int) -> None:
         for block in range(start // BLOCK_BYTES, (end - 1) // BLOCK_BYTES + 1):
             if block not in self._sound:
                 crc = isal_zlib.crc32(self._view[block * BLOCK_BYTES : (block + 1) * BLOCK_BYTES])
                 if crc != int.from_bytes(self._table[block * CRC_BYTES : (block + 1) * CRC_BYTES], "little"):
-                    raise self._damaged(block, crc)
+                    raise self._damaged_block_error(block, crc)
                 self._sound.add(block)
 
     def _verify_blocks(self, first: int, data: memoryview) -> None:
@@ -329,17 +329,17 @@ class RunReader:
         stored = np.frombuffer(self._table, CRC_TYPE, len(found), first * CRC_BYTES).tolist()
         if found != stored:
             wrong = next(place for place, crc in enumerate(found) if crc != stored[place])
-            raise self._damaged(first + wrong, found[wrong])
+            raise self._damaged_block_error(first + wrong, found[wrong])
 
-    def _damaged(self, block: int, crc: int) -> CorruptionError:
+    def _damaged_block_error(self, block: int, crc: int) -> CorruptionError:
         stored = int.from_bytes(self._table[block * CRC_BYTES : (block + 1) * CRC_BYTES], "little")
         return CorruptionError(self._path, block * BLOCK_BYTES, f"block crc32 {stored:#010x}", f"{crc:#010x}")
 
 
-def _common(some: KeyArray, others: KeyArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def _common_indices(some: KeyArray, others: KeyArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Return the indices, in two strictly ascending arrays, of the keys in both."""
     if len(some) > len(others):
-        there, here = _common(others, some)
+        there, here = _common_indices(others, some)
         return here, there
     places = others.searchsorted(some)
     here = np.flatnonzero(others.take(places, mode="clip") == some)

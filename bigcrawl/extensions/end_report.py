@@ -1,5 +1,3 @@
-"""Writes the crawl's report when its last node ends. The add-on loads it if BIGCRAWL_REPORT_DIR is set."""
-
 from __future__ import annotations
 
 import asyncio
@@ -54,7 +52,7 @@ class EndReport:
         if frontier is None or frontier.node is None or reason == IN_HASTE or has_failed(self._crawler):
             return
         try:
-            if await asyncio.to_thread(self._write, frontier.node.parts.crawl.node_id):
+            if await asyncio.to_thread(self._write_report, frontier.node.parts.crawl.node_id):
                 logger.info("report: %(file)s", {"file": self._directory / self._report.HTML})
             else:
                 logger.info("other nodes are listed as alive: the last of them writes the report")
@@ -67,8 +65,7 @@ class EndReport:
         except Exception:
             logger.exception("no report was written; `scrapy frontier report` writes one later")
 
-    def _write(self, node_id: str) -> bool:
-        """Write the report; return False if other nodes are alive, because the last of them writes it."""
+    def _write_report(self, node_id: str) -> bool:
         return in_crawl(self._config, self._write_if_last, node_id)
 
     async def _write_if_last(self, crawl: OpenedCrawl, node_id: str) -> bool:

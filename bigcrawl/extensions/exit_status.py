@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
 
 class ExitStatus:
-    """Makes Scrapy's command report failure.
-
-    Scrapy takes a crawler without a spider at the end as failed; there is no public API for this.
-    """
+    """Makes Scrapy's command report failure: it takes a crawler without a spider at the end as failed."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -35,11 +32,7 @@ class ExitStatus:
         return cls(crawler)
 
     def spider_opened(self) -> None:
-        """Close a spider that cannot run.
-
-        Closing earlier, while Scrapy is opening components, would leave some half open, and closing those raises
-        errors.
-        """
+        """Close a spider that cannot run. Earlier, while components are being opened, closing would raise errors."""
         if has_failed(self._crawler):
             raise CloseSpider("bigcrawl_cannot_start")
 

@@ -24,7 +24,7 @@ _WRITTEN_AT_ONCE = (FileFeedStorage, StdoutFeedStorage)
 _NAMED_BY_TIME = re.compile(r"%\((batch_)?time\)")
 
 
-def shortfall(storage: type, exporter: type, options: Mapping[str, Any]) -> str:
+def durability_gap(storage: type, exporter: type, options: Mapping[str, Any]) -> str:
     """Return what a feed loses at kill -9, as text that follows its name; empty if nothing."""
     from scrapy import exporters  # and pydantic with them, which a crawl without feeds does not need
 
@@ -42,7 +42,7 @@ def shortfall(storage: type, exporter: type, options: Mapping[str, Any]) -> str:
     return ""
 
 
-def begin(slot: FeedSlot) -> None:
+def empty_feed_file(slot: FeedSlot) -> None:
     """Empty the file of a feed that overwrites it. Later another node might have begun to write."""
     storage = slot.storage
     if isinstance(storage, FileFeedStorage) and "w" in storage.write_mode:
@@ -53,34 +53,30 @@ def begin(slot: FeedSlot) -> None:
 
 
 def go_on(slot: FeedSlot, *, alone: bool) -> None:
-    """Make a feed that is about to be opened keep the items of earlier runs.
-
-    Nothing may have been exported to `slot` yet. `alone` says that no other node can be writing. Raises ConfigError if
-    the feed's storage can only replace whole files.
-    """
+    """Make a feed about to be opened keep earlier items; raise ConfigError if it can only be replaced whole."""
     storage = slot.storage
     if isinstance(storage, FileFeedStorage):
         path, replaces = Path(storage.path), "w" in storage.write_mode
         storage.write_mode = "ab"
         if path.is_file() and path.stat().st_size:
-            _append(slot, path, replaces=replaces, alone=alone)
+            _append_to_feed(slot, path, replaces=replaces, alone=alone)
     elif isinstance(storage, BlockingFeedStorage):
         slot.store_empty = False
         if isinstance(storage, FTPFeedStorage):
             storage.overwrite = False
         elif not (_NAMED_BY_TIME.search(slot.uri_template) or slot.feed_options["uri_params"]):
             raise ConfigError(
-                f"feed {slot.uri} would replace the items of the crawl's earlier runs: put %(time)s into its name, or "
-                f"begin the crawl anew with BIGCRAWL_FRESH=1"
+                f"feed {slot.uri} would replace the items of the crawl's earlier runs: put %(time)s into its name, "
+                f"or start the crawl from scratch with BIGCRAWL_FRESH=1"
             )
 
 
-def _append(slot: FeedSlot, path: Path, *, replaces: bool, alone: bool) -> None:
+def _append_to_feed(slot: FeedSlot, path: Path, *, replaces: bool, alone: bool) -> None:
     slot.store_empty = False  # in some formats even an empty part has a header and a footer
     if replaces:
         logger.warning(
-            "feed %(uri)s is not started again, because the crawl is not: items are appended; BIGCRAWL_FRESH=1 starts "
-            "both",
+            "feed %(uri)s is not emptied, because the crawl is resumed: items are appended; BIGCRAWL_FRESH=1 starts "
+            "both from scratch",
             {"uri": slot.uri},
         )
     from scrapy.exporters import CsvItemExporter, JsonLinesItemExporter
@@ -91,7 +87,8 @@ def _append(slot: FeedSlot, path: Path, *, replaces: bool, alone: bool) -> None:
     is_csv = issubclass(exporter, CsvItemExporter)
     if alone and (cut := cut_torn_line(path, quoted=is_csv)):
         logger.info(
-            "feed %(uri)s ended in half an item, whose page is fetched again: %(cut)d bytes are cut off",
+            "feed %(uri)s ended within an item: its last %(cut)d bytes are removed, and the item's page is "
+            "fetched again",
             {"uri": slot.uri, "cut": cut},
         )
     if is_csv and path.stat().st_size:
@@ -99,10 +96,7 @@ def _append(slot: FeedSlot, path: Path, *, replaces: bool, alone: bool) -> None:
 
 
 def cut_torn_line(path: Path, *, quoted: bool) -> int:
-    """Truncate a file to its last complete line; return the number of bytes cut off.
-
-    The file must not be empty. If `quoted`, line ends between quotes belong to their line, as in CSV.
-    """
+    """Truncate a file to its last complete line; return the bytes cut off. If `quoted`, lines are as in CSV."""
     with path.open("rb+") as file:
         size = file.seek(-1, os.SEEK_END) + 1
         if file.read(1) == b"\n":

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.extensions.feedexport import FeedExporter as ScrapyFeedExporter
 
 from bigcrawl.exceptions import BigcrawlError, ConfigError
-from bigcrawl.extensions.feed_files import begin, go_on, shortfall
+from bigcrawl.extensions.feed_files import durability_gap, empty_feed_file, go_on
 from bigcrawl.scheduler.adapter.registry import frontier_of, register_feeds
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class FeedExporter(ScrapyFeedExporter):
         if frontier is None or frontier.node is None:
             return
         for slot in self.slots:
-            if problem := shortfall(type(slot.storage), self.exporters[slot.format], slot.feed_options):
+            if problem := durability_gap(type(slot.storage), self.exporters[slot.format], slot.feed_options):
                 logger.warning(
                     "feed %(uri)s %(problem)s; see docs/items.md", {"uri": slot.uri_template, "problem": problem}
                 )
@@ -73,7 +73,7 @@ class FeedExporter(ScrapyFeedExporter):
                 if frontier.is_resumed:
                     go_on(slot, alone=frontier.node.membership.is_alone)
                 else:
-                    begin(slot)
+                    empty_feed_file(slot)
             except ConfigError as error:
                 frontier.fail(error)
             except OSError as error:
@@ -87,12 +87,12 @@ class FeedExporter(ScrapyFeedExporter):
             self._waiting.append((item, spider))
             return
         try:
-            self._export(item, spider)
+            self._export_item(item, spider)
         except OSError as error:
             self._waiting.append((item, spider))
             self._record_stuck(error, self.slots)
 
-    def _export(self, item: Any, spider: Spider) -> None:
+    def _export_item(self, item: Any, spider: Spider) -> None:
         before = self.slots
         super().item_scraped(item, spider)
         for slot in before:
@@ -110,7 +110,7 @@ class FeedExporter(ScrapyFeedExporter):
             return True
         try:
             while self._waiting:
-                self._export(*self._waiting[0])
+                self._export_item(*self._waiting[0])
                 self._waiting.popleft()
             for slot in self.slots:
                 if slot.file is not None:
@@ -139,7 +139,7 @@ class FeedExporter(ScrapyFeedExporter):
         self._is_stuck = True
         feeds, frontier = ", ".join(slot.uri for slot in slots), frontier_of(self.crawler)
         if isinstance(error, BrokenPipeError) and frontier is not None:
-            frontier.fail(BigcrawlError(f"nothing reads the items any more ({feeds}); the same command goes on"))
+            frontier.fail(BigcrawlError(f"nothing reads the items any more ({feeds}); the same command continues"))
             return
         logger.error(
             "a feed cannot be written (%(feeds)s): %(error)s; make room there, the crawl waits until it can",

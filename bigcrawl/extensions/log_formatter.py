@@ -1,8 +1,3 @@
-"""The log entries of single pages.
-
-Scrapy makes a record for each page and item even if all handlers drop it; this formatter does not.
-"""
-
 from __future__ import annotations
 
 import logging
@@ -26,11 +21,7 @@ _of_items = logging.getLogger("scrapy.core.scraper")
 
 
 class LogFormatter(ScrapysFormatter):
-    """Logs failures of host or network at RETRY_GIVE_UP_LOG_LEVEL, which broad crawls set to DEBUG.
-
-    Other failures remain ERRORs. Pages and items make no entry if no handler takes DEBUG, except in a derived class,
-    which may raise the level.
-    """
+    """Logs failures of host or network at RETRY_GIVE_UP_LOG_LEVEL, others as ERROR; nothing for an unheard DEBUG."""
 
     _given_up_level = logging.ERROR
 

@@ -1,5 +1,3 @@
-"""Makes log lines plain, logs a repeated problem once, and names the crawl in JSON lines; see `bigcrawl.logs`."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -7,9 +5,9 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.utils.log import get_scrapy_root_handler
 
-from bigcrawl.logs import json_lines
+from bigcrawl.logs.installed import INSTALLED
 from bigcrawl.logs.plain import make_plain
-from bigcrawl.logs.repeats import Repeats
+from bigcrawl.logs.repeats import RepeatFilter
 from bigcrawl.scheduler.adapter.registry import frontier_of
 
 if TYPE_CHECKING:
@@ -21,14 +19,11 @@ if TYPE_CHECKING:
 
 
 class LogLines:
-    """Adds its filter when the spider opens, because Scrapy makes a new handler for each crawl.
-
-    Handlers that a project installs itself are left as they are.
-    """
+    """Makes log lines plain, logs a repeated problem once, and names the crawl in JSON lines; see `bigcrawl.logs`."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._repeats = Repeats()
+        self._repeats = RepeatFilter()
         self._handler: logging.Handler | None = None
         crawler.signals.connect(self.spider_opened, signals.spider_opened)
         crawler.signals.connect(self.engine_stopped, signals.engine_stopped)
@@ -39,12 +34,12 @@ class LogLines:
 
     def spider_opened(self, spider: Spider) -> None:
         make_plain(get_scrapy_root_handler())
-        self._handler = json_lines.installed() or get_scrapy_root_handler()
+        self._handler = INSTALLED.handler or get_scrapy_root_handler()
         if self._handler is not None:
             self._handler.addFilter(self._repeats)
         frontier = frontier_of(self._crawler)
         if frontier is not None and frontier.node is not None:
-            json_lines.record_crawl(frontier.config.crawl.name, spider.name, frontier.node.node_id)
+            INSTALLED.record_crawl(frontier.config.crawl.name, spider.name, frontier.node.node_id)
 
     def engine_stopped(self) -> None:
         self._repeats.flush()

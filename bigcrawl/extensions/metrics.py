@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from bigcrawl.config import read_config
-from bigcrawl.metrics.disk_left import DiskLeft
+from bigcrawl.metrics.disk_left import DiskSpaceLeft
 from bigcrawl.metrics.owned import OwnedSums
 from bigcrawl.metrics.page import metrics_site
-from bigcrawl.metrics.source import Source
+from bigcrawl.metrics.source import MetricsSource
 from bigcrawl.metrics.text import MetricsText
 from bigcrawl.scheduler.adapter.registry import frontier_of
 from bigcrawl.serving.listener import Listener
@@ -39,7 +39,7 @@ class Metrics:
         where = config.metrics
         self._listener = Listener("metrics", "BIGCRAWL_METRICS_PORT", where.address, where.ports, "/metrics")
         warc = config.crawl.warc_dir
-        self._disk = DiskLeft({"state": config.crawl.state_dir, **({"warc": warc} if warc is not None else {})})
+        self._disk = DiskSpaceLeft({"state": config.crawl.state_dir, **({"warc": warc} if warc is not None else {})})
         crawler.signals.connect(self.spider_opened, signals.spider_opened)
         crawler.signals.connect(self.spider_closed, signals.spider_closed)
 
@@ -54,14 +54,14 @@ class Metrics:
         assert self._crawler.stats is not None
         sums = OwnedSums()
         self._leases = frontier.node.beat.leases
-        self._leases.tell_views_to(sums.note)
+        self._leases.tell_views_to(sums.add_up_views)
         self._disk.start()
-        source = Source(frontier.node.parts, self._crawler.stats.get_value, sums, self._disk)
+        source = MetricsSource(frontier.node.parts, self._crawler.stats.get_value, sums, self._disk)
         text = MetricsText(source, self._config.crawl.name)
         self._listener.listen(metrics_site(lambda accept: self._written(text, accept)))
         if not ip_address(self._config.metrics.address).is_loopback:
             logger.warning(
-                "all who reach %(host)s can read the metrics; there is no password",
+                "everyone who can reach %(host)s can read the metrics; there is no password",
                 {"host": self._config.metrics.address},
             )
 

@@ -1,7 +1,4 @@
-"""Progress during the crawl, and a summary table at its end.
-
-On a terminal, one row is updated every second. A log that goes elsewhere gets occasional lines.
-"""
+"""Progress during the crawl: a row updated every second, or lines of the log; and a summary table at its end."""
 
 from __future__ import annotations
 
@@ -15,11 +12,12 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
+from bigcrawl.clock import length_text
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.extensions.summary import summary_table
-from bigcrawl.logs.json_lines import installed
-from bigcrawl.logs.plain import plain_lines
+from bigcrawl.logs.installed import INSTALLED
+from bigcrawl.logs.plain import excerpt_of, plain_lines
 from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
 from bigcrawl.scheduler.adapter.registry import frontier_of, has_failed
 
@@ -28,20 +26,22 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from bigcrawl.extensions.row import Row
+    from bigcrawl.extensions.row import ProgressRow
+    from bigcrawl.redisdb.scripts import NodesMade
     from bigcrawl.scheduler.adapter.frontier import Frontier
     from bigcrawl.scheduler.crawl.survey import Survey
 
 logger = logging.getLogger(__name__)
 
 ROW_S = 1.0
+REASON_CHARACTERS = 40
 
 
 class Progress:
     def __init__(self, crawler: Crawler, every_s: float) -> None:
         self._crawler = crawler
         self._every_s = every_s
-        self._row: Row | None = None
+        self._row: ProgressRow | None = None
         self._task: asyncio.Task[None] | None = None
         self._started = time.monotonic()
         self._first_pages = 0
@@ -65,10 +65,10 @@ class Progress:
             self._first_pages = frontier.node.progress.pages_before
             self._past.append((self._started, self._first_pages))
             if sys.stderr.isatty():
-                from bigcrawl.extensions.row import Row
+                from bigcrawl.extensions.row import ProgressRow
 
-                self._row = Row()
-            self._task = asyncio.ensure_future(self._report(frontier, self._row))
+                self._row = ProgressRow()
+            self._task = asyncio.ensure_future(self._log_progress(frontier, self._row))
 
     def spider_closed(self, reason: str) -> None:
         self._reason, self._seconds = reason, time.monotonic() - self._started
@@ -89,12 +89,12 @@ class Progress:
         assert self._crawler.stats is not None
         refused = self._crawler.stats.get_value("bigcrawl/dropped/not-storable", 0)
         table = summary_table(frontier, seen, self._reason, self._seconds, self._first_pages, refused)
-        if installed() is not None:  # every line is an object
+        if INSTALLED.handler is not None:  # every line is an object
             logger.info("%(table)s", {"table": table})
             return
         print(plain_lines(table), file=sys.stderr if has_items else sys.stdout)
 
-    async def _report(self, frontier: Frontier, row: Row | None) -> None:
+    async def _log_progress(self, frontier: Frontier, row: ProgressRow | None) -> None:
         """Update the row every second. If the log goes elsewhere, also log a line now and then."""
         assert frontier.node is not None
         log_at = 0.0
@@ -107,11 +107,11 @@ class Progress:
             now = time.monotonic()
             rate = self._rate(now, seen.pages)
             if row is not None:
-                row.show(self._parts(seen, rate))
+                row.show_parts(self._line_parts(frontier, seen, rate))
             if (row is None or not row.has_log) and now >= log_at:
                 log_at = now + self._every_s * (row is not None)
-                why = self._standstill(frontier, seen) if not rate else ""
-                logger.info("%(line)s", {"line": self._line(seen, rate) + why})
+                why = f"; nothing moves: {self._standstill_reason(frontier, seen)}" if not rate else ""
+                logger.info("%(line)s", {"line": self._log_line(frontier, seen, rate) + why})
 
     def _rate(self, now: float, pages: int) -> float:
         self._past.append((now, pages))
@@ -120,22 +120,24 @@ class Progress:
         then, before = self._past[0]
         return (pages - before) / max(now - then, 1e-3)
 
-    def _line(self, seen: Survey, rate: float) -> str:
-        crowd = f"; crowded: {crowded}" if (crowded := self._crowd()) else ""
+    def _log_line(self, frontier: Frontier, seen: Survey, rate: float) -> str:
+        crowd = f"; crowded: {crowded}" if (crowded := self._congestion_text()) else ""
+        made = _made_by_all(frontier)
+        logged = f"; log: {made.warnings} warnings, {made.errors} errors" if made.warnings or made.errors else ""
         return (
             f"{seen.pages} pages, {rate:.1f} pages/s; hosts: {seen.hosts_ready} ready, {seen.hosts_waiting} waiting, "
-            f"{seen.hosts_busy} busy; URLs: {seen.waiting} waiting, {seen.counts['seen']} seen; "
-            f"{seen.counts['bytes'] / 1e6:.1f} MB{_errors(seen)}{crowd}"
+            f"{seen.hosts_busy} busy; URLs: {seen.waiting} waiting{_done_text(seen, rate)}, {seen.counts['seen']} "
+            f"seen; {made.items} items; {seen.counts['bytes'] / 1e6:.1f} MB{_errors(seen)}{logged}{crowd}"
         )
 
     @staticmethod
-    def _standstill(frontier: Frontier, seen: Survey) -> str:
-        from bigcrawl.views.standstill import Facts, standstill  # most crawls never stand still
+    def _standstill_reason(frontier: Frontier, seen: Survey) -> str:
+        from bigcrawl.views.standstill import CrawlFacts, standstill_reasons  # most crawls never stand still
 
         node = frontier.node
         assert node is not None
         parts = node.parts
-        facts = Facts(
+        facts = CrawlFacts(
             seen,
             {name: {**report, "rate": 0.0} for name, report in node.membership.reports.items()},
             finished=node.progress.is_finished,
@@ -144,27 +146,40 @@ class Progress:
             has_speed=not parts.handout.speed.speed.is_paused or bool(parts.control.paused),
             pages_max=frontier.config.crawl.pages_max,
         )
-        return f"; nothing moves: {standstill(facts)[0]}"
+        return standstill_reasons(facts)[0]
 
-    def _parts(self, seen: Survey, rate: float) -> list[str]:
+    def _line_parts(self, frontier: Frontier, seen: Survey, rate: float) -> list[str]:
         """Return the parts of the row, the most important first, because the row may be cut short."""
-        crowded = self._crowd()
+        crowded, made = self._congestion_text(), _made_by_all(frontier)
+        why = "" if rate else excerpt_of(self._standstill_reason(frontier, seen), REASON_CHARACTERS)
         return [
             f"{_short(seen.pages)} pages",
             f"{rate:.1f}/s",
             *([f"crowded: {crowded.partition(' fetches')[0]}"] if crowded else []),
-            f"{_short(seen.waiting)} URLs wait",
+            *([why] if why else []),
+            f"{_short(made.items)} items",
+            f"{_short(seen.waiting)} URLs wait{_done_text(seen, rate)}",
+            *([f"{_short(made.errors)} errors"] if made.errors else []),
+            *([f"{_short(made.warnings)} warnings"] if made.warnings else []),
             f"{_short(seen.hosts_busy)} hosts busy",
-            f"{_short(seen.counts['bytes'])}B",
-            f"{_short(seen.counts['seen'])} URLs seen",
         ]
 
-    def _crowd(self) -> str:
+    def _congestion_text(self) -> str:
         frontier = frontier_of(self._crawler)
         assert frontier is not None
         assert frontier.node is not None
         crowd = frontier.node.handout.crowd
         return str(crowd) if crowd.is_crowded else ""
+
+
+def _made_by_all(frontier: Frontier) -> NodesMade:
+    assert frontier.node is not None
+    return frontier.node.membership.made_by_all
+
+
+def _done_text(seen: Survey, rate: float) -> str:
+    left = seen.waiting + seen.urls_taken
+    return f" (done in {length_text(left / rate)})" if left and rate else ""
 
 
 def _errors(seen: Survey) -> str:

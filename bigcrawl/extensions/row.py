@@ -1,5 +1,3 @@
-"""A row of text below the log on a terminal, never wider than the screen."""
-
 from __future__ import annotations
 
 import logging
@@ -13,39 +11,39 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 
-class _Bar(tqdm):  # type: ignore[misc]
+class _UntimedBar(tqdm):  # type: ignore[misc]
     monitor_interval = 0  # tqdm would start a thread that redraws slow bars
 
 
-_Bar.set_lock(RLock())  # tqdm's own lock works across processes
+_UntimedBar.set_lock(RLock())  # tqdm's own lock works across processes
 
 
-class _Above:
+class _StreamAboveRow:
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
 
     def write(self, text: str) -> None:
-        _Bar.write(text, file=self.stream, end="")
+        _UntimedBar.write(text, file=self.stream, end="")
 
     def flush(self) -> None:
         self.stream.flush()
 
 
-class Row:
+class ProgressRow:
     """The row, on a terminal's standard error; with `has_log`, the log is written above it."""
 
     def __init__(self) -> None:
-        self._bar = _Bar(bar_format="{desc}", file=sys.stderr, leave=False, dynamic_ncols=True)
+        self._bar = _UntimedBar(bar_format="{desc}", file=sys.stderr, leave=False, dynamic_ncols=True)
         self._handlers: list[logging.StreamHandler[TextIO]] = [
             handler
             for handler in logging.root.handlers
             if isinstance(handler, logging.StreamHandler) and handler.stream in {sys.stderr, sys.stdout}
         ]
         for handler in self._handlers:
-            handler.setStream(_Above(handler.stream))  # type: ignore[arg-type]
+            handler.setStream(_StreamAboveRow(handler.stream))  # type: ignore[arg-type]
         self.has_log = bool(self._handlers)
 
-    def show(self, parts: list[str]) -> None:
+    def show_parts(self, parts: list[str]) -> None:
         columns = self._bar.format_dict["ncols"] or 80
         row = parts[0]
         for part in parts[1:]:

@@ -54,7 +54,7 @@ class WholeStop:
 
     def spider_opened(self) -> None:
         if self._probe.is_stopped() and not has_failed(self._crawler):
-            logger.info("stopped before the crawl was open, so nothing was fetched; the same command goes on")
+            logger.info("stopped before the crawl was open, so nothing was fetched; the same command continues")
             raise CloseSpider(REASON)
 
     def engine_started(self) -> None:
@@ -92,6 +92,6 @@ class WholeStop:
         # Scrapy ignores signals after the second one, which cannot stop a reactor that is stopping already.
         while not self._probe.is_over() and signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
             if now() > until and not self._probe.is_closing():
-                logger.warning("the crawl does not come to be open, and the process ends without closing it")
+                logger.warning("the crawl could not be opened in time, so the process ends without closing it")
                 return
             await asyncio.sleep(LOOK_S)

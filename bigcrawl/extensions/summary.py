@@ -17,28 +17,25 @@ Row = tuple[str, str]
 def summary_table(
     frontier: Frontier, seen: Survey, reason: str, seconds: float, pages_before: int, refused: int = 0
 ) -> str:
-    """Return the figures of the whole crawl, with duration and rate of this run.
-
-    `refused` is the number of requests that this node could not store.
-    """
+    """Return the figures of the whole crawl, with duration and rate of this run, and its `refused` requests."""
     rows = [
-        *_requests(seen),
-        *_group(seen, "error", "errors"),
-        *_group(seen, "dropped", "not fetched"),
+        *_request_rows(seen),
+        *_grouped_rows(seen, "error", "errors"),
+        *_grouped_rows(seen, "dropped", "not fetched"),
         *([("requests that this node could not store", f"{refused:,}")] if refused else []),
-        *_statuses(seen),
-        *_amounts(seen),
+        *_status_rows(seen),
+        *_amount_rows(seen),
         *_this_run(frontier, seen, seconds, pages_before),
     ]
     width = max(len(label) for label, _ in rows) + 2
     lines = [f"{label:<{width}}{value:>14}" if value else label for label, value in rows]
-    title = f"crawl {frontier.config.crawl.name}: {_ending(reason, seen)}{_refusals(refused)}"
+    title = f"crawl {frontier.config.crawl.name}: {_ending_text(reason, seen)}{_refusals_text(refused)}"
     where = frontier.config.crawl.warc_dir
     footer = f"WARC files: {where}" if where else "pages were not stored (BIGCRAWL_WARC_DIR is empty)"
     return "\n".join(["", title, *lines, footer, *filter(None, [seen.waits_for_code]), ""])
 
 
-def _ending(reason: str, seen: Survey) -> str:
+def _ending_text(reason: str, seen: Survey) -> str:
     if reason == "finished":
         withheld, dead = seen.counts["withheld"], seen.counts["dead"]
         letters = f"; {dead:,} URLs are dead letters (scrapy frontier dead)" if dead else ""
@@ -46,35 +43,35 @@ def _ending(reason: str, seen: Survey) -> str:
             return f"finished{letters}"
         retired = f", or their host is one of the {seen.hosts_retired:,} retired ones" if seen.hosts_retired else ""
         return f"finished; {withheld:,} URLs are withheld: no budget lets them go{retired}{letters}"
-    return f"stopped ({reason}), {seen.waiting + seen.urls_taken} URLs wait; the same command goes on"
+    return f"stopped ({reason}), {seen.waiting + seen.urls_taken} URLs wait; the same command continues"
 
 
-def _refusals(refused: int) -> str:
+def _refusals_text(refused: int) -> str:
     return f"; {refused:,} requests could not be stored and were refused, see the errors above" if refused else ""
 
 
-def _sum(seen: Survey, prefix: str) -> int:
+def _sum_counts(seen: Survey, prefix: str) -> int:
     return sum(count for name, count in seen.counts.items() if name.startswith(prefix + ":"))
 
 
-def _requests(seen: Survey) -> list[Row]:
+def _request_rows(seen: Survey) -> list[Row]:
     heads = sum(seen.counts[counter] for counter in HEADS)
-    requests = seen.pages + _sum(seen, "error") + _sum(seen, "retried") + seen.counts["robots"] + heads
+    requests = seen.pages + _sum_counts(seen, "error") + _sum_counts(seen, "retried") + seen.counts["robots"] + heads
     return [
         ("HTTP requests", f"{requests:,}"),
         ("robots.txt requests", f"{seen.counts['robots']:,}"),
         ("pages (any status)", f"{seen.pages:,}"),
-        ("tries that were repeated", f"{_sum(seen, 'retried'):,}"),
+        ("tries that were repeated", f"{_sum_counts(seen, 'retried'):,}"),
     ]
 
 
-def _group(seen: Survey, prefix: str, label: str) -> list[Row]:
-    rows = [(f"{label}", f"{_sum(seen, prefix):,}")]
+def _grouped_rows(seen: Survey, prefix: str, label: str) -> list[Row]:
+    rows = [(f"{label}", f"{_sum_counts(seen, prefix):,}")]
     named = sorted((name, count) for name, count in seen.counts.items() if name.startswith(prefix + ":"))
     return rows + [(f"  {name.partition(':')[2]}", f"{count:,}") for name, count in named]
 
 
-def _statuses(seen: Survey) -> list[Row]:
+def _status_rows(seen: Survey) -> list[Row]:
     rows = []
     for name, count in sorted(seen.counts.items()):
         if name.startswith("status:"):
@@ -84,7 +81,7 @@ def _statuses(seen: Survey) -> list[Row]:
     return rows
 
 
-def _amounts(seen: Survey) -> list[Row]:
+def _amount_rows(seen: Survey) -> list[Row]:
     size = seen.counts["bytes"]
     return [
         ("mean size of a page", f"{size // max(seen.pages, 1):,} bytes"),

@@ -18,7 +18,7 @@ parsing. Ordinary Requests work too, in addition or instead.
 
 from __future__ import annotations
 
-from bigcrawl.links.batch import ELEMENT, Links
+from bigcrawl.links.batch import ELEMENT, PAGE_PART, Links
 from bigcrawl.links.encoding import Page
 from bigcrawl.links.limits import NOTHING_LEFT_OUT, LeftOut, PageLimits, set_page_limits
 from bigcrawl.links.page import (
@@ -41,6 +41,7 @@ __all__ = [
     "METAS_MAX",
     "NOTHING_LEFT_OUT",
     "ON_REQUEST",
+    "PAGE_PART",
     "TEXT_CHARS_MAX",
     "LeftOut",
     "Links",

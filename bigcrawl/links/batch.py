@@ -24,6 +24,10 @@ ELEMENT: Final = "bigcrawl_element"
 """The key in `meta` whose value names the element or attribute that embeds the requested URL."""
 
 
+PAGE_PART: Final = "bigcrawl_page_part"
+"""The key in `meta` of what a page needs to be shown; its value is how many steps it is away from the page."""
+
+
 @dataclass(frozen=True, slots=True)
 class Links:
     """A batch of URLs for the frontier, all fetched by GET with the same callback and priority.
@@ -169,7 +173,7 @@ class Links:
             if values is not None and not isinstance(values, dict):
                 raise self._wrong(name, f"is {values!r}: it must be a dict")
         if (odd := odd_name(self.cb_kwargs)) is not None:
-            raise self._wrong("cb_kwargs", f"has the key {odd!r}, which names no argument")
+            raise self._wrong("cb_kwargs", f"has the key {odd!r}, which is not the name of an argument")
         try:
             whole_number((self.meta or {}).get("depth", 0))
         except ValueError as error:

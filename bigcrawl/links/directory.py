@@ -1,8 +1,6 @@
-"""Finds the base of a directory listing that a server sends under a URL without the final slash.
+"""Finds the base of a directory listing that a server sends under a URL without the final slash (Nexplorer §3.3.1).
 
-The listing's relative links lead below the directory. Browsers join them with the directory above, and find nothing.
-Nexplorer met such servers (§3.3.1), which send neither a redirect nor a base element. A listing's title says so, and
-has the URL's path.
+The listing's relative links lead below the directory; browsers join them with the one above, and find nothing.
 """
 
 from __future__ import annotations
@@ -27,11 +25,7 @@ _match_path = re.compile(r"\[?(?:https?://[^/\s]+)?([^\]]*+)\]?\s*").fullmatch
 
 
 def listing_base(url: str, text: str, references: Iterable[str]) -> str | None:
-    """Return the URL of the directory that a page lists, if the page's own URL lacks its slash; else None.
-
-    `references` are the page's links as written. If one begins with the directory's name, the server has already joined
-    them.
-    """
+    """Return the URL of the directory that a page lists, if its own URL lacks the slash and `references` its name."""
     at = next((at for begin in _BEGINS if (at := text.find(begin, 0, _HEAD_CHARS)) >= 0), -1)
     title = _match_title(text, at) if at >= 0 else None
     listed = _match_path(unescape(title[1])) if title else None

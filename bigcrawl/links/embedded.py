@@ -49,10 +49,7 @@ _is_density = re.compile(r"(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?x").fullmatch
 def embedded_in(
     element: str, attributes: Mapping[str, str], kinds: Iterable[str], *, is_foreign: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield kind and reference of everything that an element embeds, of these `kinds`.
-
-    `is_foreign`: the element is within SVG or MathML, where `xlink:href` is a link.
-    """
+    """Yield kind and reference of all that an element embeds, of these `kinds`; `is_foreign` if in SVG or MathML."""
     for kind in kinds:
         value = attributes.get(ATTRIBUTES[kind].get(element, ""), "")
         if kind == SRCSET:
@@ -64,10 +61,7 @@ def embedded_in(
 
 
 def candidates_of(srcset: str) -> Iterator[str]:
-    """Yield the URLs in a `srcset`, except those whose descriptors browsers refuse.
-
-    Source: HTML 4.8.4.2.2 (parsing a srcset attribute).
-    """
+    """Yield the URLs in a `srcset`, except those whose descriptors browsers refuse. Source: HTML 4.8.4.2.2."""
     at = 0
     for _ in range(CANDIDATES_MAX):
         found = _match_candidate(srcset, at)  # not a search, which would begin again at each comma

@@ -19,11 +19,7 @@ class PageLimits:
 
 
 class LeftOut(NamedTuple):
-    """Which links of a page were dropped: how many were too long, and which other limits were reached.
-
-    Attributes:
-        limit: the limit that a sitemap or feed reached, as named in `bigcrawl.stats`; empty for none.
-    """
+    """Which links of a page were dropped: how many were too long, and the `limit` that its list reached, if any."""
 
     too_long: int = 0
     is_cut: bool = False

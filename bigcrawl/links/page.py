@@ -106,7 +106,7 @@ def read_page(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES), with_
 
 
 def _joined_each(found: PageTags, at: Iterable[int], joiner: Joiner, encoding: Encoding) -> Iterator[tuple[str, int]]:
-    """Yield the URLs of the references at these places, and the places, within the limits. Each is joined once more."""
+    """Yield the absolute URL of each reference at these indexes, and its index, within the limits of a page."""
     limits = IN_FORCE.limits
     room = LinkRoom(limits.url_bytes, limits.link_bytes, _PARSED_A_LINK_BYTE * limits.link_bytes)
     joined: dict[str, str] = {}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Reading(Generic[T]):
+class ListReading(Generic[T]):
     """Iterates over the lists of entries that a reader yields. Then `limit` says why the rest was not read, if so."""
 
     def __init__(self, lists: Generator[list[T], None, str]) -> None:

@@ -1,5 +1,3 @@
-"""The words of sitemaps for how often pages change."""
-
 from __future__ import annotations
 
 from typing import Final

@@ -63,7 +63,7 @@ _COMMENT_END, _LITERAL_END, _INSTRUCTION_END, _END = b"-->", b"]]>", b"?>", b">"
 _HTML: Final = b"html"
 
 
-class Value(NamedTuple):
+class ElementValue(NamedTuple):
     """An element of an entry. Its text is without inner tags, and cut at `VALUE_BYTES_MAX`."""
 
     space: bytes
@@ -77,12 +77,12 @@ class Value(NamedTuple):
         return _attributes(self.written)
 
 
-class Record(NamedTuple):
+class EntryRecord(NamedTuple):
     space: bytes
-    values: list[Value]
+    values: list[ElementValue]
 
 
-class Shape(NamedTuple):
+class ListShape(NamedTuple):
     """The format of a kind of list.
 
     Attributes:
@@ -112,13 +112,13 @@ class ListReader:
     except `&amp;`.
     """
 
-    def __init__(self, body: bytes, shape: Shape, tags_max: int, named_max: int, references_max: int) -> None:
+    def __init__(self, body: bytes, shape: ListShape, tags_max: int, named_max: int, references_max: int) -> None:
         self.root = b""
         self.space = b""
         self._body = body
         self._shape = shape
         self._names = shape.names
-        self._plain_value_at, self._plain_record_at, self._skip = _expressions(shape)
+        self._plain_value_at, self._plain_record_at, self._skip = _compile_expressions(shape)
         self._tags_left, self._named_left, self._references_left = tags_max, named_max, references_max
         self._at = 0
         self._stack: list[tuple[bytes, bytes]] = []
@@ -128,8 +128,8 @@ class ListReader:
         self._spaces: dict[bytes, bytes] = {b"": b""}
         self._entities: dict[str, str] = {}
         self._root_depth = 0
-        self._found: list[Record] = []
-        self._record: Record | None = None
+        self._found: list[EntryRecord] = []
+        self._record: EntryRecord | None = None
         self._record_depth = 0
         self._is_loose = False  # a record without tags of its own
         self._takes_text = False
@@ -147,7 +147,6 @@ class ListReader:
 
     @property
     def limit(self) -> str:
-        """The limit that ended the reading; empty if none did."""
         if self._at >= len(self._body) or not self._is_enough():
             return ""
         return "tags" if self._references_left > 0 else "references"
@@ -155,20 +154,20 @@ class ListReader:
     def _is_enough(self) -> bool:
         return self._tags_left <= 0 or self._named_left <= 0 or self._references_left <= 0
 
-    def read(self, *, to_root: bool = False) -> list[Record]:
+    def read(self, *, to_root: bool = False) -> list[EntryRecord]:
         """Read the next slice, with `to_root` only up to the root element. Return the entries that end in it."""
         body, end = self._body, min(self._at + SLICE_BYTES, len(self._body))
         while self._at < end and not self._is_enough() and not (to_root and self.root):
             opening = body.find(b"<", self._at)
             stop = opening if opening >= 0 else len(body)
             if stop > self._at:
-                self._add(self._at, stop)
+                self._add_text(self._at, stop)
             self._at = stop
             if opening >= 0:
                 self._tags_left -= 1
                 self._read_markup(opening)
         if self.is_at_end:
-            self._close(0)
+            self._close_elements(0)
         found, self._found = self._found, []
         return found
 
@@ -188,24 +187,24 @@ class ListReader:
             self._at = tag.end()
             closing, prefix, name, written = tag.groups(b"")
             if closing:
-                self._end(prefix, name)
+                self._end_element(prefix, name)
             elif self._value is not None or name in self._names or not self.root or not self._skip_others(opening):
-                self._begin(prefix, name, written)
+                self._begin_element(prefix, name, written)
         elif body.startswith(_COMMENT, opening):
-            self._at = self._next(_COMMENT_END, opening) + len(_COMMENT_END)
+            self._at = self._find_next(_COMMENT_END, opening) + len(_COMMENT_END)
         elif body.startswith(_LITERAL, opening):
-            closed = self._next(_LITERAL_END, opening)
-            self._add(opening + len(_LITERAL), closed, is_literal=True)
+            closed = self._find_next(_LITERAL_END, opening)
+            self._add_text(opening + len(_LITERAL), closed, is_literal=True)
             self._at = closed + len(_LITERAL_END)
         elif body.startswith(b"<!", opening):
             self._read_declaration(opening)
         elif body.startswith(b"<?", opening):
             ends = (_END,) if body.startswith(b"<?xml ", opening) else (_INSTRUCTION_END, _END)
-            closed = next((end for end in map(self._next, ends, repeat(opening)) if end < len(body)), opening + 1)
+            closed = next((end for end in map(self._find_next, ends, repeat(opening)) if end < len(body)), opening + 1)
             self._at = body.find(_END, closed) + 1 or len(body)
         else:
             self._tags_left -= _UNKNOWN_TAGS - 1
-            self._add(opening, opening + 1)
+            self._add_text(opening, opening + 1)
             self._at = opening + 1
 
     def _skip_others(self, opening: int) -> bool:
@@ -218,7 +217,7 @@ class ListReader:
         self._tags_left -= self._body.count(b"<", opening, self._at) // _SKIPPED_FOR_A_TAG
         return True
 
-    def _next(self, mark: bytes, at: int) -> int:
+    def _find_next(self, mark: bytes, at: int) -> int:
         """Return the position of the next `mark`; the end of the body if there is none."""
         if self._marks.get(mark, -1) < at:
             found = self._body.find(mark, at)
@@ -229,17 +228,17 @@ class ListReader:
         doctype = None if self._has_doctype else _doctype_at(self._body, opening, opening + _DOCTYPE_BYTES_MAX)
         self._has_doctype = True  # or a declaration in its place
         if doctype is None:
-            self._at = self._next(_END, opening) + 1
+            self._at = self._find_next(_END, opening) + 1
             return
         self._at = doctype.end()
         for name, value in _entities_in(doctype[1] or b"")[:_ENTITIES_MAX]:
             self._entities.setdefault(name.decode(), value.decode("utf-8", "replace"))
 
-    def _begin(self, prefix: bytes, name: bytes, written: bytes) -> None:
+    def _begin_element(self, prefix: bytes, name: bytes, written: bytes) -> None:
         depth = len(self._stack) + 1
         if b"xmlns" in written and not self._too_deep:
             self._tags_left -= _DECLARATION_TAGS
-            self._declare(depth, written)
+            self._declare_namespaces(depth, written)
         if b"xml:base" in written and not self._too_deep:
             self._tags_left -= _DECLARATION_TAGS
             self._bases.append((depth, _attributes(written).get("xml:base", "")[:_BASE_CHARS_MAX]))
@@ -251,7 +250,7 @@ class ListReader:
         else:
             self._tags_left -= _UNKNOWN_TAGS - 1
         if written.endswith(b"/>"):
-            self._close(depth - 1)
+            self._close_elements(depth - 1)
         elif depth > DEPTH_MAX or self._too_deep:
             self._too_deep += 1
         else:
@@ -270,32 +269,28 @@ class ListReader:
                 return depth
             if self._record is not None:
                 self._named_left -= 0 if self._is_loose else _MISSING_END_NAMES
-                depth = self._close(self._record_depth - (not self._is_loose), depth)
+                depth = self._close_elements(self._record_depth - (not self._is_loose), depth)
             if self._record is not None:
                 self._end_record()
-            self._open(space, depth)
+            self._open_value(space, depth)
             self._takes_text = name in shape.is_text
         elif name in shape.values:
             if self._value is not None and space == self._value[0]:
                 self._named_left -= _MISSING_END_NAMES
-                depth = self._close(self._value_depth - 1, depth)
+                depth = self._close_elements(self._value_depth - 1, depth)
             if self._record is None and shape.first and depth == self._root_depth + 1:
-                self._open(space, self._root_depth)
+                self._open_value(space, self._root_depth)
                 self._is_loose = True
             if self._record is not None and self._value is None and depth == self._record_depth + 1:
                 self._begin_value(space, name, written, depth)
         return depth
 
-    def _open(self, space: bytes, depth: int) -> None:
-        self._record, self._record_depth, self._first = Record(space, []), depth, None
+    def _open_value(self, space: bytes, depth: int) -> None:
+        self._record, self._record_depth, self._first = EntryRecord(space, []), depth, None
         self._room = VALUE_BYTES_MAX
 
     def _take_plain_record(self, plain: re.Match[bytes]) -> bool:
-        """Read an entry whose values have plain text, no prefixes and no attributes.
-
-        Return False, with nothing read, unless the value `first` occurs exactly once. Most entries of sitemaps are so
-        simple, and take a third of the time here.
-        """
+        """Read an entry of plain values, in a third of the time; return False, with nothing read, for any other."""
         written = plain[2].translate(None, _CONTROLS)
         found = _plain_values_in(written)
         first = self._shape.first
@@ -305,9 +300,9 @@ class ListReader:
         self._tags_left -= 2 * len(found) + 1
         self._named_left -= len(found) + 1
         space, bases = self._spaces[b""], self._bases_now()
-        read = self._resolved if b"&" in written else _decoded
-        values = [Value(space, name, read(text), _END, False, bases) for name, text in found]
-        self._found.append(Record(space, values))
+        read = self._resolve_references if b"&" in written else _decode_utf8
+        values = [ElementValue(space, name, read(text), _END, False, bases) for name, text in found]
+        self._found.append(EntryRecord(space, values))
         return True
 
     def _take_plain_value(self, plain: re.Match[bytes]) -> None:
@@ -317,7 +312,9 @@ class ListReader:
         self._tags_left -= 1
         prefix, _, name = plain[1].rpartition(b":")
         self._record_first(space := self._spaces.get(prefix, prefix + b":"), name)
-        self._keep(Value(space, name, self._resolved(plain[3]), plain[2], bases=self._bases_now()))
+        self._keep_value(
+            ElementValue(space, name, self._resolve_references(plain[3]), plain[2], bases=self._bases_now())
+        )
 
     def _begin_value(self, space: bytes, name: bytes, written: bytes, depth: int) -> None:
         self._record_first(space, name)
@@ -331,28 +328,28 @@ class ListReader:
         if self._first == space:
             assert self._record is not None
             self._found.append(self._record)
-            self._record = Record(self._record.space, [])
+            self._record = EntryRecord(self._record.space, [])
         self._first = space
 
     def _bases_now(self) -> tuple[str, ...]:
         return tuple([base for _, base in self._bases]) if self._bases else ()
 
-    def _keep(self, value: Value) -> None:
+    def _keep_value(self, value: ElementValue) -> None:
         assert self._record is not None
         if len(self._record.values) < _VALUES_MAX:
             self._record.values.append(value)
 
-    def _end(self, prefix: bytes, name: bytes) -> None:
+    def _end_element(self, prefix: bytes, name: bytes) -> None:
         if self._too_deep:
             self._too_deep -= 1
             return
         stack, key = self._stack, (prefix, name)
         for depth in range(len(stack) - 1, -1, -1):
             if stack[depth] == key:
-                self._close(depth)
+                self._close_elements(depth)
                 return
 
-    def _close(self, depth: int, begun: int = 0) -> int:
+    def _close_elements(self, depth: int, begun: int = 0) -> int:
         """End all elements deeper than `depth`. Return the depth, at most `begun`, of an element that begins now."""
         if self._value is not None and self._value_depth > depth:
             self._end_value()
@@ -373,20 +370,20 @@ class ListReader:
         assert self._value is not None
         space, name, written, bases = self._value
         self._value = None
-        self._keep(Value(space, name, "".join(self._texts()), written, self._room < 0, bases))
+        self._keep_value(ElementValue(space, name, "".join(self._decoded_pieces()), written, self._room < 0, bases))
         self._pieces = []
 
     def _end_record(self) -> None:
         record, self._record = self._record, None
         assert record is not None
         if self._takes_text and not any(value.name == self._shape.first for value in record.values):
-            text = "".join(self._texts())
-            record.values.append(Value(record.space, self._shape.first, text, is_cut=self._room < 0))
+            text = "".join(self._decoded_pieces())
+            record.values.append(ElementValue(record.space, self._shape.first, text, is_cut=self._room < 0))
         self._pieces, self._is_loose, self._takes_text = [], False, False
         if record.values:
             self._found.append(record)
 
-    def _add(self, start: int, stop: int, *, is_literal: bool = False) -> None:
+    def _add_text(self, start: int, stop: int, *, is_literal: bool = False) -> None:
         if self._room < 0 or (self._value is None and not self._takes_text):
             return
         written = self._body[start : min(stop, start + self._room + 1)]
@@ -395,21 +392,21 @@ class ListReader:
         self._room -= len(written)
         self._pieces.append(written.translate(None, _CONTROLS).decode("utf-8", "replace") if is_literal else written)
 
-    def _texts(self) -> Iterator[str]:
+    def _decoded_pieces(self) -> Iterator[str]:
         for piece in self._pieces:
-            yield piece if isinstance(piece, str) else self._resolved(piece)
+            yield piece if isinstance(piece, str) else self._resolve_references(piece)
 
-    def _resolved(self, piece: bytes) -> str:
+    def _resolve_references(self, piece: bytes) -> str:
         text = piece.translate(None, _CONTROLS).decode("utf-8", "replace")
         if "&" not in text:
             return text
         self._references_left -= text.count("&") - text.count("&amp;")
-        return resolved(_find_entity(self._declared, text) if self._entities else text)
+        return resolved(_find_entity(self._entity_text, text) if self._entities else text)
 
-    def _declared(self, reference: re.Match[str]) -> str:
+    def _entity_text(self, reference: re.Match[str]) -> str:
         return self._entities.get(reference[1], reference[0])
 
-    def _declare(self, depth: int, written: bytes) -> None:
+    def _declare_namespaces(self, depth: int, written: bytes) -> None:
         for prefix, space in _spaces_in(written)[:_PREFIXES_MAX]:
             if len(self._spaces) < _PREFIXES_MAX or prefix in self._spaces:
                 self._scopes.append((depth, prefix, self._spaces.get(prefix)))
@@ -417,11 +414,8 @@ class ListReader:
 
 
 @cache
-def _expressions(shape: Shape) -> tuple[Match, Match, Match]:
-    """Return three expressions: for a value without inner tags, for an entry of few such values, and for what to skip.
-
-    The last matches any number of elements with other names that are empty or contain text or such elements.
-    """
+def _compile_expressions(shape: ListShape) -> tuple[Match, Match, Match]:
+    """Return three expressions: for a value without inner tags, for an entry of such values, and for what to skip."""
     ours, kept, entries = (b"|".join(sorted(names)) for names in (shape.names, shape.values, shape.entries))
     attributes = rb"(?:\s(?![^<>]*xml)[^<>]*+)?+(?<!/)"
     plain = re.compile(rb"<((?:%b:)?+(?:%b))(%b>)([^<]*+)</\1>" % (_NAME, kept, attributes)).match
@@ -433,7 +427,7 @@ def _expressions(shape: Shape) -> tuple[Match, Match, Match]:
     return plain, record, skip
 
 
-def _decoded(text: bytes) -> str:
+def _decode_utf8(text: bytes) -> str:
     return text.decode("utf-8", "replace")
 
 

@@ -20,37 +20,29 @@ _LOOKED_BYTES: Final = 64 << 10
 _find_encoding = re.compile(rb"<\?xml[^<>]{0,100}?\sencoding\s*+=\s*+[\"']([\w.:-]{1,40}+)").search
 
 
-class Hints(NamedTuple):
-    """Evidence of a body's encoding besides its bytes.
-
-    Attributes:
-        content_type: the header; it precedes a declaration in the body.
-        guess: returns the encoding of a body that declares none and is not UTF-8.
-    """
+class EncodingHints(NamedTuple):
+    """Evidence of a body's encoding: the header, and a `guess` for one that declares none and is not UTF-8."""
 
     content_type: bytes = b""
     guess: Callable[[bytes], str] | None = None
 
 
-NO_HINTS: Final = Hints()
+NO_HINTS: Final = EncodingHints()
 
 
-def codec_of(body: bytes, hints: Hints = NO_HINTS) -> str:
-    """Return the codec of a body; empty for UTF-8.
-
-    A header is not believed if the body declares UTF-8 and is UTF-8. UTF-16 is never believed without its bytes.
-    """
+def codec_of(body: bytes, hints: EncodingHints = NO_HINTS) -> str:
+    """Return the codec of a body; empty for UTF-8. A body that declares UTF-8, and is, outweighs its header."""
     if marked := _UTF16.get(body[:2]):
         return marked
     if body.startswith(BOM_UTF8):
         return ""
     written = _find_encoding(body, 0, _DECLARATION_BYTES)
-    declared = _known(written[1].decode("ascii", "replace")) if written else ""
-    told = _known(http_content_type_encoding(hints.content_type.decode("latin-1")) or "")
+    declared = _known_codec(written[1].decode("ascii", "replace")) if written else ""
+    told = _known_codec(http_content_type_encoding(hints.content_type.decode("latin-1")) or "")
     if told and (told == "utf-8" or declared != "utf-8" or not _is_utf8(body)):
         declared = told
     if not declared and hints.guess is not None and not _is_utf8(body):
-        declared = _known(hints.guess(body))
+        declared = _known_codec(hints.guess(body))
     return "" if declared == "utf-8" else declared
 
 
@@ -66,12 +58,11 @@ def in_utf8(body: bytes, codec: str) -> Generator[list[Any], None, bytes]:
 
 
 def begin_in_utf8(body: bytes, codec: str, bytes_max: int) -> bytes:
-    """Return the start of a body in UTF-8."""
     begin = body[:bytes_max]
     return begin[:DECODED_BYTES].decode(codec, "replace").encode("utf-8", "replace") if codec else begin
 
 
-def _known(label: str) -> str:
+def _known_codec(label: str) -> str:
     """Return the codec for an encoding's label; empty if it is unknown, or does not include ASCII."""
     codec = resolve_encoding(label) or ""
     return codec if codec in WEB_ENCODINGS and not codec.startswith("utf-16") else ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bigcrawl.listings.elements import ListReader, Record, Shape
-from bigcrawl.listings.encodings import NO_HINTS, Hints, begin_in_utf8, codec_of, in_utf8
+from bigcrawl.listings.elements import EntryRecord, ListReader, ListShape
+from bigcrawl.listings.encodings import NO_HINTS, EncodingHints, begin_in_utf8, codec_of, in_utf8
 from bigcrawl.markup import attributes_of, resolved, tags
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _TEXTS: Final = {
     b"updated": "updated",
     b"modified": "updated",
 }
-_SHAPE: Final = Shape(
+_SHAPE: Final = ListShape(
     roots=frozenset((b"rss", b"feed", b"RDF")),
     entries=frozenset((b"item", b"entry")),
     values=frozenset(_TEXTS),
@@ -50,11 +50,7 @@ _RELATIONS: Final = "http://www.iana.org/assignments/relation/"  # RFC 4287, sec
 
 
 class FeedEntry(NamedTuple):
-    """An entry of a feed, as written; missing values are empty.
-
-    Attributes:
-        bases: the XML bases of its URL, each relative to the one before, and the first to the feed's URL.
-    """
+    """An entry of a feed, as written; missing values are empty. `bases` are relative, each to the one before."""
 
     url: str
     title: str = ""
@@ -63,7 +59,7 @@ class FeedEntry(NamedTuple):
     bases: tuple[str, ...] = ()
 
 
-def is_feed(body: bytes, hints: Hints = NO_HINTS) -> bool:
+def is_feed(body: bytes, hints: EncodingHints = NO_HINTS) -> bool:
     """Return whether the body's root element is that of a feed; junk may precede it."""
     reader = ListReader(begin_in_utf8(body, codec_of(body, hints), _ROOT_BYTES), _SHAPE, _ROOT_TAGS, _ROOT_TAGS, 1)
     while not reader.root and not reader.is_at_end:
@@ -83,16 +79,13 @@ def feeds_of_page(text: str) -> list[str]:
     return [reference for reference in found if reference]
 
 
-def entries(body: bytes, most: int, hints: Hints = NO_HINTS) -> Generator[list[FeedEntry], None, str]:
-    """Yield the entries of a feed that have a URL, slice by slice, at most `most` in all; a list may be empty.
-
-    Return why the rest was not read, or "".
-    """
+def feed_entries(body: bytes, most: int, hints: EncodingHints = NO_HINTS) -> Generator[list[FeedEntry], None, str]:
+    """Yield the entries of a feed with a URL, slice by slice, at most `most`. Return why the rest was not read."""
     size = len(body)
     body = yield from in_utf8(body[:FEED_BYTES_MAX], codec_of(body, hints))
     reader = ListReader(body, _SHAPE, TAGS_MAX, NAMED_MAX, REFERENCES_MAX)
     while most > 0 and not reader.is_at_end:
-        found = [entry for record in reader.read() if (entry := _entry(record))]
+        found = [entry for record in reader.read() if (entry := _parse_entry(record))]
         yield found[:most]
         most -= len(found)
     if reader.limit or size > FEED_BYTES_MAX:
@@ -100,7 +93,7 @@ def entries(body: bytes, most: int, hints: Hints = NO_HINTS) -> Generator[list[F
     return "entries" if most < 0 or not reader.is_at_end else ""
 
 
-def _entry(record: Record) -> FeedEntry | None:
+def _parse_entry(record: EntryRecord) -> FeedEntry | None:
     """Return a record as an entry; None without a URL. Elements of other namespaces do not count."""
     said: dict[str, str] = {}
     bases: dict[str, tuple[str, ...]] = {}

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bigcrawl.listings.elements import SLICE_BYTES, VALUE_BYTES_MAX, ListReader, Record, Shape, Value
-from bigcrawl.listings.encodings import NO_HINTS, Hints, begin_in_utf8, codec_of, in_utf8
+from bigcrawl.listings.elements import SLICE_BYTES, VALUE_BYTES_MAX, ElementValue, EntryRecord, ListReader, ListShape
+from bigcrawl.listings.encodings import NO_HINTS, EncodingHints, begin_in_utf8, codec_of, in_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -30,7 +30,7 @@ _OTHERS: Final = frozenset((b"image:", b"video:", b"news:", b"xhtml:"))  # if th
 _XHTML: Final = frozenset((b"http://www.w3.org/1999/xhtml", b"https://www.w3.org/1999/xhtml", b"xhtml:"))
 _HINTS: Final = (b"lastmod", b"priority", b"changefreq")
 _INDEX: Final = b"sitemapindex"
-_SHAPE: Final = Shape(
+_SHAPE: Final = ListShape(
     roots=frozenset((b"urlset", _INDEX)),
     entries=frozenset((b"url", b"sitemap")),
     values=frozenset((b"loc", *_HINTS)),
@@ -58,7 +58,7 @@ class SitemapEntry(NamedTuple):
     alternates: tuple[str, ...] = ()
 
 
-def is_index(body: bytes, hints: Hints = NO_HINTS) -> bool | None:
+def is_index(body: bytes, hints: EncodingHints = NO_HINTS) -> bool | None:
     """Return whether a sitemap is an index; None if it is no sitemap."""
     begin = begin_in_utf8(body, codec_of(body, hints), _ROOT_BYTES)
     reader = ListReader(begin, _SHAPE, _ROOT_TAGS, _ROOT_TAGS, 1)
@@ -67,8 +67,8 @@ def is_index(body: bytes, hints: Hints = NO_HINTS) -> bool | None:
     return reader.root == _INDEX if reader.root else None
 
 
-def entries(
-    body: bytes, most: int, hints: Hints = NO_HINTS, *, with_alternates: bool = False
+def sitemap_entries(
+    body: bytes, most: int, hints: EncodingHints = NO_HINTS, *, with_alternates: bool = False
 ) -> Generator[list[SitemapEntry], None, str]:
     """Yield the entries of a sitemap, slice by slice; a list may be empty. Return why the rest was not read, or "".
 
@@ -78,19 +78,21 @@ def entries(
     shape, named_max = (_WITH_LINKS, TAGS_MAX) if with_alternates else (_SHAPE, NAMED_MAX)
     reader = ListReader(body, shape, TAGS_MAX * most, named_max * most, REFERENCES_MAX * most)
     while most > 0 and not reader.is_at_end:
-        found = [entry for record in reader.read() if (entry := _entry(record, reader.space))]
+        found = [entry for record in reader.read() if (entry := _parse_entry(record, reader.space))]
         yield found[:most]
         most -= len(found)
     return reader.limit or ("entries" if most < 0 or not reader.is_at_end else "")
 
 
-def is_list(body: bytes, hints: Hints = NO_HINTS) -> bool:
+def is_list(body: bytes, hints: EncodingHints = NO_HINTS) -> bool:
     """Return whether the body begins like a plain-text sitemap: its first line, after any comments, is a URL."""
     return _is_list(begin_in_utf8(body, codec_of(body, hints), _ROOT_BYTES)) is not None
 
 
-def listed(body: bytes, most: int, hints: Hints = NO_HINTS) -> Generator[list[SitemapEntry], None, str]:
-    """Yield the URLs of a sitemap in plain text, slice by slice; other lines are ignored. Return as `entries` does."""
+def text_sitemap_entries(
+    body: bytes, most: int, hints: EncodingHints = NO_HINTS
+) -> Generator[list[SitemapEntry], None, str]:
+    """Yield the URLs of a plain-text sitemap, slice by slice; ignore other lines. Return as `sitemap_entries` does."""
     body = yield from in_utf8(body, codec_of(body, hints))
     for at in range(0, len(body), SLICE_BYTES):
         end, limit = at + SLICE_BYTES, at + SLICE_BYTES + LOCATION_BYTES_MAX
@@ -108,7 +110,7 @@ def listed(body: bytes, most: int, hints: Hints = NO_HINTS) -> Generator[list[Si
     return ""
 
 
-def _entry(record: Record, space: bytes) -> SitemapEntry | None:
+def _parse_entry(record: EntryRecord, space: bytes) -> SitemapEntry | None:
     if not _is_own(record.space, space):
         return None
     said: dict[bytes, str] = {}
@@ -117,7 +119,7 @@ def _entry(record: Record, space: bytes) -> SitemapEntry | None:
     for value in record.values:
         if value.name == b"link":
             if value.space in _XHTML and len(alternates) < ALTERNATES_MAX:
-                alternates += _alternate(value)
+                alternates += _alternate_url(value)
         elif value.space == space or _is_own(value.space, space):
             is_too_long = is_too_long or (value.is_cut and value.name == b"loc")
             said.setdefault(value.name, value.text.strip())
@@ -133,7 +135,7 @@ def _is_own(space: bytes, of_root: bytes) -> bool:
     return space in (b"", of_root) or _OWN in space or (space.endswith(b":") and space not in _OTHERS)
 
 
-def _alternate(link: Value) -> list[str]:
+def _alternate_url(link: ElementValue) -> list[str]:
     said = link.attributes()
     is_alternate = "alternate" in said.get("rel", "").lower().split() and "hreflang" in said
     reference = said.get("href", "").strip()

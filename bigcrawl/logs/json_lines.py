@@ -1,8 +1,4 @@
-"""`LOG_FORMAT = "json"`: one JSON object a line, for Scrapy's, Twisted's and bigcrawl's own lines.
-
-Scrapy makes its root handler before it knows a crawl, and takes only formats of `logging`. So the add-on installs this
-handler, and disables Scrapy's by LOG_INSTALL_ROOT_HANDLER.
-"""
+"""`LOG_FORMAT = "json"`: one JSON object a line, for all, by a handler in place of Scrapy's own."""
 
 from __future__ import annotations
 
@@ -12,10 +8,10 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from bigcrawl.logs.installed import INSTALLED
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-JSON = "json"
 
 
 class JsonLines(logging.Formatter):
@@ -58,30 +54,7 @@ class JsonLines(logging.Formatter):
         return json.dumps(line)
 
 
-class _Handlers:
-    def __init__(self) -> None:
-        self.handler: logging.Handler | None = None
-        self.lines = JsonLines()
-
-    def install(self, handler: logging.Handler, lines: JsonLines) -> None:
-        self.remove()
-        self.lines = lines
-        handler.setFormatter(lines)
-        logging.root.setLevel(logging.NOTSET)
-        logging.root.addHandler(handler)
-        self.handler = handler
-
-    def remove(self) -> None:
-        handler, self.handler = self.handler, None
-        if handler is not None:
-            logging.root.removeHandler(handler)
-            handler.close()
-
-
-_HANDLERS = _Handlers()
-
-
-def install(settings: Mapping[str, Any]) -> logging.Handler:
+def install_handler(settings: Mapping[str, Any]) -> logging.Handler:
     """Install the handler that the settings LOG_* describe. Raises OSError if LOG_FILE cannot be written."""
     handler: logging.Handler
     if name := settings.get("LOG_FILE"):
@@ -92,21 +65,10 @@ def install(settings: Mapping[str, Any]) -> logging.Handler:
     else:
         handler = logging.NullHandler()
     handler.setLevel(settings.get("LOG_LEVEL") or "DEBUG")
-    _HANDLERS.install(handler, JsonLines(short_names=_is_true(settings.get("LOG_SHORT_NAMES", False))))
+    lines = JsonLines(short_names=_is_true(settings.get("LOG_SHORT_NAMES", False)))
+    handler.setFormatter(lines)
+    INSTALLED.install(handler, lines.record_crawl)
     return handler
-
-
-def installed() -> logging.Handler | None:
-    return _HANDLERS.handler
-
-
-def record_crawl(crawl: str, spider: str, node: str) -> None:
-    _HANDLERS.lines.record_crawl(crawl, spider, node)
-
-
-def set_level(level: str | int) -> None:
-    if _HANDLERS.handler is not None:
-        _HANDLERS.handler.setLevel(level)
 
 
 def _is_true(value: object) -> bool:

@@ -13,6 +13,9 @@ import re
 import sys
 
 _LINE_BEGUN = re.compile(r"\n(?=\S)")
+_CREDENTIALS = re.compile(r"(?<=//)[^/\s?#@]*@")
+_CUT_AUTHORITY = re.compile(r"(?<=//)[^/\s?#@]*$")
+_READ_MAX = 4_096
 
 
 def plain(text: str) -> str:
@@ -28,7 +31,16 @@ def plain_lines(text: str) -> str:
     return "\n".join("\t".join(map(plain, line.split("\t"))) for line in text.split("\n"))
 
 
-def show(text: str, end: str = "\n") -> None:
+def excerpt_of(text: str, most: int) -> str:
+    """Return the beginning of a text as one plain line of at most `most` characters, without credentials in URLs."""
+    begun = _CREDENTIALS.sub("", text[:_READ_MAX])
+    if len(text) > _READ_MAX:
+        begun = _CUT_AUTHORITY.sub("", begun)
+    shown = plain(" ".join(begun[: 2 * most].split()))
+    return shown if len(shown) <= most else shown[: most - 1] + "…"
+
+
+def print_text(text: str, end: str = "\n") -> None:
     """Print a text to a reader that may stop reading, such as `head`."""
     try:
         print(text, end=end, flush=True)  # noqa: T201 - for commands
@@ -37,10 +49,7 @@ def show(text: str, end: str = "\n") -> None:
 
 
 class PlainLines(logging.Formatter):
-    """Formats as another formatter does, given a record whose texts are plain.
-
-    All lines of a record but the first are indented, so that no text looks like the beginning of another record.
-    """
+    """Formats as another formatter, but plainly; all lines but the first are indented, so none looks like a record."""
 
     def __init__(self, formatter: logging.Formatter) -> None:
         super().__init__()
@@ -51,8 +60,8 @@ class PlainLines(logging.Formatter):
         message = record.getMessage()
         if record.exc_info or record.exc_text or record.stack_info or not message.isprintable():
             trace = record.exc_text or (self._formatter.formatException(record.exc_info) if record.exc_info else "")
-            texts = {"exc_text": _indented(trace), "stack_info": _indented(record.stack_info or "")}
-            plain_ones = {"msg": _indented(message), "args": None, "exc_info": None, **texts}
+            texts = {"exc_text": _indent_lines(trace), "stack_info": _indent_lines(record.stack_info or "")}
+            plain_ones = {"msg": _indent_lines(message), "args": None, "exc_info": None, **texts}
             record = logging.makeLogRecord({**record.__dict__, **plain_ones})
         return self._formatter.format(record)
 
@@ -64,5 +73,5 @@ def make_plain(handler: logging.Handler | None) -> None:
         handler.setFormatter(PlainLines(formatter))
 
 
-def _indented(text: str) -> str:
+def _indent_lines(text: str) -> str:
     return _LINE_BEGUN.sub("\n  ", plain_lines(text))

@@ -18,10 +18,11 @@ EACH_MAX = 5  # different lines of one template in a span
 TEMPLATES_MAX = 256  # the code has fewer
 TEXT_MAX = 300  # characters of a line that are compared
 
-_COUNTS = "bigcrawl_counts_repeats"
+COUNTS_REPEATS = "bigcrawl_counts_repeats"
+"""An attribute of the lines that count suppressed ones."""
 
 
-class _Template:
+class _MessageTemplate:
     __slots__ = ("began_s", "held_back", "last", "level", "name", "texts")
 
     def __init__(self, record: logging.LogRecord, now_s: float) -> None:
@@ -32,7 +33,7 @@ class _Template:
         self.held_back = 0
         self.last = ""
 
-    def tells(self, text: str) -> bool:
+    def pass_or_count(self, text: str) -> bool:
         key = text[:TEXT_MAX]
         if key not in self.texts and len(self.texts) < EACH_MAX:
             self.texts.add(key)
@@ -47,18 +48,18 @@ class _Template:
                 self.level,
                 "%(count)d more lines like this one within %(seconds)d s: %(last)s",
                 {"count": self.held_back, "seconds": max(1, round(now_s - self.began_s)), "last": self.last},
-                extra={_COUNTS: True},
+                extra={COUNTS_REPEATS: True},
             )
 
 
-class Repeats(logging.Filter):
+class RepeatFilter(logging.Filter):
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         super().__init__("bigcrawl")
         self._clock = clock
-        self._templates: dict[tuple[str, int, str], _Template] = {}
+        self._templates: dict[tuple[str, int, str], _MessageTemplate] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if hasattr(record, _COUNTS):
+        if hasattr(record, COUNTS_REPEATS):
             return True
         now_s = self._clock()
         self._sum_up(now_s - SPAN_S, now_s)
@@ -69,8 +70,8 @@ class Repeats(logging.Filter):
         if template is None:
             if len(self._templates) >= TEMPLATES_MAX:
                 self._sum_up(next(iter(self._templates.values())).began_s, now_s)
-            template = self._templates[key] = _Template(record, now_s)
-        return template.tells(record.getMessage())
+            template = self._templates[key] = _MessageTemplate(record, now_s)
+        return template.pass_or_count(record.getMessage())
 
     def flush(self) -> None:
         now_s = self._clock()

@@ -1,4 +1,1 @@
-"""A node's metrics for Prometheus, from values that the node has anyway (docs/decisions/0083).
-
-Needs the extra `metrics`.
-"""
+"""A node's metrics for Prometheus, from values that it has anyway (docs/decisions/0083); the extra `metrics`."""

@@ -15,7 +15,7 @@ LOOK_S: Final = 10.0
 STALE_S: Final = 60.0  # older answers are dropped
 
 
-class DiskLeft:
+class DiskSpaceLeft:
     """Watches how many bytes this process may still write, by directory."""
 
     def __init__(self, directories: Mapping[str, Path]) -> None:
@@ -26,17 +26,17 @@ class DiskLeft:
     def start(self) -> None:
         for name, directory in self._directories.items():
             # A daemon, because an ending process must not wait for a disk.
-            threading.Thread(target=self._watch, args=(name, directory), name="bigcrawl-disk", daemon=True).start()
+            threading.Thread(target=self._poll_disk, args=(name, directory), name="bigcrawl-disk", daemon=True).start()
 
     def stop(self) -> None:
         self._is_over.set()
 
-    def left(self) -> dict[str, float]:
+    def free_bytes(self) -> dict[str, float]:
         """Return the free bytes by name, without disks silent for `STALE_S`."""
         since_s = time.monotonic() - STALE_S
         return {name: free for name, (when_s, free) in self._found.items() if when_s >= since_s}
 
-    def _watch(self, name: str, directory: Path) -> None:
+    def _poll_disk(self, name: str, directory: Path) -> None:
         while not self._is_over.is_set():
             try:
                 disk = os.statvfs(directory)

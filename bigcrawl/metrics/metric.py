@@ -1,5 +1,3 @@
-"""A row of the table of metrics, which features have too."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -9,7 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from bigcrawl.histogram import Histogram
-    from bigcrawl.metrics.source import Source
+    from bigcrawl.metrics.source import MetricsSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,7 @@ class Metric:
     kind: str
     help: str
     source: str
-    read: Callable[[Source], float | Mapping[str, float] | Histogram]
+    read: Callable[[MetricsSource], float | Mapping[str, float] | Histogram]
     label: str = ""
     values: tuple[str, ...] = ()
     is_optional: bool = False

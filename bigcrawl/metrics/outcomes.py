@@ -29,7 +29,7 @@ def status_class(code: str) -> str:
     return f"{code[0]}xx" if len(code) == 3 and code[0] in "12345" else OTHER
 
 
-def ended(counts: Mapping[str, int], prefix: str, values: tuple[str, ...]) -> dict[str, float]:
+def ended_counts(counts: Mapping[str, int], prefix: str, values: tuple[str, ...]) -> dict[str, float]:
     """Return the counts of outcomes with this prefix, by the rest of their names; unknown ones as `other`."""
     found: dict[str, float] = dict.fromkeys(values, 0)
     for counter, count in list(counts.items()):
@@ -39,7 +39,7 @@ def ended(counts: Mapping[str, int], prefix: str, values: tuple[str, ...]) -> di
     return found
 
 
-def returned(counts: Mapping[str, int]) -> dict[str, float]:
+def returned_counts(counts: Mapping[str, int]) -> dict[str, float]:
     return {
         "robots": counts.get("robots", 0),
         "heads": counts.get("heads", 0),

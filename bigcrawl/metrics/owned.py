@@ -44,7 +44,7 @@ class OwnedSums:
         """Seconds since the node's last poll, or since its start; grows while Redis is away."""
         return time.monotonic() - self._looked_s
 
-    def note(self, views: Sequence[PartitionView]) -> None:
+    def add_up_views(self, views: Sequence[PartitionView]) -> None:
         """Add up a poll; raise nothing, because the caller also renews the leases."""
         self._looked_s = time.monotonic()
         self.hosts = Counter()
@@ -52,9 +52,9 @@ class OwnedSums:
         self.inbox = self.hot = self.taken = 0
         for view in views:
             with suppress(ValueError):  # a field is no number; count what was read before it
-                self._add(view)
+                self._add_view(view)
 
-    def _add(self, view: PartitionView) -> None:
+    def _add_view(self, view: PartitionView) -> None:
         hosts = self.hosts
         hosts["ready"] += view.hosts_ready
         hosts["waiting"] += view.hosts_waiting

@@ -1,5 +1,3 @@
-"""The page /metrics, served by the reactor; it never waits for a client."""
-
 from __future__ import annotations
 
 import logging
@@ -21,10 +19,7 @@ KEPT_S: Final = 0.5  # requests within this time get the same text, which bounds
 
 
 class MetricsPage(Resource):
-    """The page; `write` returns text and content type for an Accept header.
-
-    Only the first error of `write` is logged; each is answered by status 500.
-    """
+    """The page /metrics; `write` returns text and content type for an Accept header. Its first error is logged."""
 
     isLeaf = True  # noqa: N815 - Twisted's name
 
@@ -36,7 +31,7 @@ class MetricsPage(Resource):
 
     def render_GET(self, request: Request) -> bytes:  # noqa: N802 - Twisted's name
         try:
-            text, content_type = self._text(request.getHeader("accept") or "")
+            text, content_type = self._cached_text(request.getHeader("accept") or "")
         except Exception:
             if not self._has_failed:
                 logger.exception("the metrics could not be written; this is logged once")
@@ -46,7 +41,7 @@ class MetricsPage(Resource):
         request.setHeader("content-type", content_type)  # type: ignore[no-untyped-call]
         return text
 
-    def _text(self, accept: str) -> tuple[bytes, str]:
+    def _cached_text(self, accept: str) -> tuple[bytes, str]:
         until, accepted, written = self._kept
         now = time.monotonic()
         if now >= until or accepted != accept:

@@ -8,23 +8,27 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bigcrawl.metrics.disk_left import DiskLeft
+    from bigcrawl.metrics.disk_left import DiskSpaceLeft
     from bigcrawl.metrics.owned import OwnedSums
     from bigcrawl.scheduler.node.assembly import Parts
 
 
-class Source:
-    def __init__(self, parts: Parts, get_stat: Callable[[str], object], sums: OwnedSums, disk: DiskLeft) -> None:
+class MetricsSource:
+    def __init__(self, parts: Parts, get_stat: Callable[[str], object], sums: OwnedSums, disk: DiskSpaceLeft) -> None:
         self.parts = parts
         self._get_stat = get_stat
         self.sums = sums
         self.disk = disk
 
-    def stat(self, key: str) -> float:
+    def stat_value(self, key: str) -> float:
         value = self._get_stat(key)
         return value if isinstance(value, int | float) else 0
 
-    def urls(self) -> dict[str, float]:
+    def log_lines(self) -> dict[str, float]:
+        made = self.parts.engine.made()
+        return {"warning": made.warnings, "error": made.errors}
+
+    def urls_by_place(self) -> dict[str, float]:
         """Return the URLs in the owned partitions, by place. Cost: 2 us a partition."""
         over = parked = waiting = 0
         for owned in self.parts.ownership.owned.values():
@@ -42,5 +46,5 @@ class Source:
             "taken": sums.taken,
         }
 
-    def held(self) -> dict[str, float]:
+    def held_by_stage(self) -> dict[str, float]:
         return dict(Counter(held.stage.value for held in self.parts.handout.held))

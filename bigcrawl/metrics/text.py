@@ -1,7 +1,4 @@
-"""Writes metrics in OpenMetrics, or in the text format of Prometheus, as the scraper asks.
-
-Only this module imports `prometheus_client`.
-"""
+"""Writes metrics in OpenMetrics or Prometheus's format. Only this module imports `prometheus_client`."""
 
 from __future__ import annotations
 
@@ -19,13 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bigcrawl.metrics.metric import Metric
-    from bigcrawl.metrics.source import Source
+    from bigcrawl.metrics.source import MetricsSource
 
 UNITS: Final = ("seconds", "bytes")
 
 
 class MetricsText(Collector):
-    def __init__(self, source: Source, crawl: str) -> None:
+    def __init__(self, source: MetricsSource, crawl: str) -> None:
         self._source = source
         self._crawl = crawl
 

@@ -129,10 +129,7 @@ class CompressionMiddleware(HttpCompressionMiddleware):
 
 
 def unpacked_by(encoding: bytes, body: bytes, max_size: int) -> tuple[bytes, bool]:
-    """Undo one content encoding, or the one that the first bytes show; return also whether the body is complete.
-
-    Raises Scrapy's error for a body in neither encoding.
-    """
+    """Undo one content encoding, or the one that the first bytes show; return also whether the body is complete."""
     if body.startswith(_GZIP):
         return gunzip(body, max_size)
     if body.startswith(_ZSTD):

@@ -19,14 +19,14 @@ from bigcrawl.config import read_dns
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness.dns_cache import GRACE_MS, DnsError
 from bigcrawl.politeness.dns_shared import choose_dns, shared_dns
-from bigcrawl.scheduler.adapter.registry import is_proxy, refusal
+from bigcrawl.scheduler.adapter.registry import connection_refusal, is_proxy
 
 if TYPE_CHECKING:
     from typing import Self
 
 
 @implementer(IHostResolution)
-class Resolution:
+class PendingResolution:
     def __init__(self, name: str) -> None:
         self.name = name
 
@@ -61,12 +61,12 @@ class Resolver:
         portNumber: int = 0,  # noqa: N803 - Twisted's name
         addressTypes: Any = None,  # noqa: N803 - Twisted's name
         transportSemantics: str = "TCP",  # noqa: N803 - Twisted's name
-    ) -> Resolution:
-        resolution = Resolution(hostName)
+    ) -> PendingResolution:
+        resolution = PendingResolution(hostName)
         resolutionReceiver.resolutionBegan(resolution)
-        known = shared_dns().peek(hostName, GRACE_MS)
+        known = shared_dns().cached_addresses(hostName, GRACE_MS)
         if known is not None:
-            self._answer(resolutionReceiver, self._open(hostName, known), portNumber)
+            self._pass_addresses(resolutionReceiver, self._allowed_addresses(hostName, known), portNumber)
         else:
             deferred_from_coro(self._look_up(resolutionReceiver, hostName, portNumber))
         return resolution
@@ -76,12 +76,12 @@ class Resolver:
             found = await shared_dns().lookup(host.rstrip(".").lower())
         except DnsError:
             found = []
-        self._answer(receiver, self._open(host, found), port)
+        self._pass_addresses(receiver, self._allowed_addresses(host, found), port)
 
-    def _open(self, host: str, found: list[str]) -> list[str]:
-        return found if is_proxy(host) or not refusal(found) else []
+    def _allowed_addresses(self, host: str, found: list[str]) -> list[str]:
+        return found if is_proxy(host) or not connection_refusal(found) else []
 
-    def _answer(self, receiver: Any, found: list[str], port: int) -> None:
+    def _pass_addresses(self, receiver: Any, found: list[str], port: int) -> None:
         for address in found[:1]:
             kind = IPv6Address if ":" in address else IPv4Address
             receiver.addressResolved(kind("TCP", address, port))

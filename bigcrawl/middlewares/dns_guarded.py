@@ -33,13 +33,13 @@ class GuardedResolver(Resolver):
         resolver._guard = AddressGuard(politeness.allow_private_addresses, politeness.allow_addresses)
         return resolver
 
-    def _answer(self, receiver: Any, found: Sequence[str], port: int) -> None:
+    def _pass_addresses(self, receiver: Any, found: Sequence[str], port: int) -> None:
         reason = self._guard.refusal(found)
         if reason:
-            self._tell(found, reason)
-        super()._answer(receiver, [] if reason else list(found), port)
+            self._log_refusal(found, reason)
+        super()._pass_addresses(receiver, [] if reason else list(found), port)
 
-    def _tell(self, found: Sequence[str], reason: str) -> None:
+    def _log_refusal(self, found: Sequence[str], reason: str) -> None:
         logger.log(
             logging.DEBUG if self._has_told else logging.WARNING,
             "%(found)s is refused: %(reason)s; BIGCRAWL_ALLOW_PRIVATE_ADDRESSES allows it, "

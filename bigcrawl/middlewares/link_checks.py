@@ -16,7 +16,7 @@ from scrapy.utils.asyncio import run_in_thread
 
 from bigcrawl.config import FilterConfig, read_config
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.links import LINK_ATTRIBUTES, ON_REQUEST
+from bigcrawl.links import LINK_ATTRIBUTES, ON_REQUEST, PAGE_PART
 from bigcrawl.scheduler.adapter.registry import frontier_of
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.url.canonical import UrlError, canonicalize, host_of, join, refuse_credentials
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.links import Links
     from bigcrawl.scheduler.rules.link_rules import LinkRules
-    from bigcrawl.scheduler.rules.scope import Scope
+    from bigcrawl.scheduler.rules.scope import CrawlScope
 
 logger = logging.getLogger(__name__)
 
@@ -40,11 +40,7 @@ SEEDS_METHOD = "scope_seeds"
 
 
 class LinkChecks:
-    """A crawler's checks of links.
-
-    Raises:
-        ConfigError: a rule is invalid.
-    """
+    """A crawler's checks of links. Raises ConfigError for an invalid rule."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -53,7 +49,7 @@ class LinkChecks:
         self._url_bytes_max = config.frontier.url_bytes_max
         self._filters = config.filters
         self._rules = _rules_of(config.filters)
-        self._scope: Scope | None = None
+        self._scope: CrawlScope | None = None
         self._has_told_credentials = False
 
     def check_spider(self) -> None:
@@ -61,47 +57,38 @@ class LinkChecks:
         wrong = getattr(self._crawler.spider, "wrong_arguments", None)
         if isinstance(wrong, ConfigError):
             raise wrong
-        self._allowed()
+        self._allowed_domains()
 
     async def prepare(self) -> None:
-        """Make the scope in a thread, because many seeds take seconds. A link that comes earlier makes it on the loop.
-
-        Raises:
-            ConfigError: the seeds cannot be read.
-        """
+        """Make the scope in a thread, because many seeds take seconds. Raises ConfigError if they cannot be read."""
         frontier = frontier_of(self._crawler)
         if self._filters.scope != _ANY and frontier is not None and frontier.is_open:
             self._scope = await run_in_thread(self._make_scope)
 
-    def canonical(self, links: Links, page: str = "", *, starts: bool = False) -> Iterable[str]:
-        """Return a batch's URLs in canonical form, without invalid or forbidden ones, which are counted.
-
-        They were found on `page`, in any spelling, or are start URLs (`starts`).
-        """
-        allowed, against = self._allowed(), self._rule_against(page, starts=starts)
+    def canonical_urls(self, links: Links, page: str = "", *, starts: bool = False) -> Iterable[str]:
+        """Return a batch's URLs in canonical form, found on `page` or start URLs; others are counted and left out."""
+        allowed, against = self._allowed_domains(), self._rule_against(page, starts=starts)
         # Most batches need no change, known without reading each URL.
         is_free = links.canonical and not allowed and against is None
         if is_free and max(map(len, links.urls), default=0) <= self._url_bytes_max:
             return links.urls
-        return self._crawlable(links, allowed, against)
+        return self._crawlable_urls(links, allowed, against)
 
     def drops_request(self, request: Request, page: str = "", *, starts: bool = False) -> bool:
         """Return whether scope or filters drop a callback's Request or a start request (`starts`); count it if so."""
-        return not request.dont_filter and self._drops(request.url, page, starts=starts)
+        return not request.dont_filter and self._is_dropped_by_rule(request.url, page, starts=starts)
 
     def drops_redirect(self, request: Request, target: str) -> bool:
-        """Return whether scope or filters forbid to follow a redirect; count it if so.
-
-        A seed may be redirected anywhere the filters allow, and a Request with `dont_filter` anywhere.
-        """
-        is_seed = not (request._meta or {}).get("depth", 0)
-        if request.dont_filter or frontier_of(self._crawler) is None:
+        """Return whether scope or filters forbid a redirect, and count it; a seed's and a part's may go anywhere."""
+        meta = request._meta or {}
+        is_seed = not meta.get("depth", 0)
+        if request.dont_filter or PAGE_PART in meta or frontier_of(self._crawler) is None:
             return False
-        return self._drops(target, request.url, starts=is_seed)
+        return self._is_dropped_by_rule(target, request.url, starts=is_seed)
 
-    def _drops(self, url: str, page: str, *, starts: bool = False) -> bool:
+    def _is_dropped_by_rule(self, url: str, page: str, *, starts: bool = False) -> bool:
         against = self._rule_against(page, starts=starts)
-        if against is None or (canonical := _canonical(url)) is None:
+        if against is None or (canonical := _canonical_or_none(url)) is None:
             return False
         if rule := against(canonical):
             self.count_filtered(rule)
@@ -109,7 +96,7 @@ class LinkChecks:
 
     def share_pld(self, url: str, other: str) -> bool:
         """Return whether two URLs, in any spelling, have the same pay-level domain; False if one cannot be crawled."""
-        one, two = _canonical(url), _canonical(other)
+        one, two = _canonical_or_none(url), _canonical_or_none(other)
         return one is not None and two is not None and self._pld_of(host_of(one)) == self._pld_of(host_of(two))
 
     def count_filtered(self, rule: str) -> None:
@@ -117,27 +104,27 @@ class LinkChecks:
 
     def _rule_against(self, page: str, *, starts: bool) -> Callable[[str], str] | None:
         """Return a function that names the rule against a canonical URL found on `page`; None if there are no rules."""
-        rules = self._rules.against if self._rules else None
+        rules = self._rules.dropping_rule if self._rules else None
         if starts or self._filters.scope == _ANY:
             return rules
-        is_in_scope = self._in_scope().leads_from(_canonical(page) or "")
+        is_in_scope = self._in_scope().leads_from(_canonical_or_none(page) or "")
         if rules is None:
             return lambda url: "" if is_in_scope(url) else "scope"
         return lambda url: rules(url) if is_in_scope(url) else "scope"
 
-    def _in_scope(self) -> Scope:
+    def _in_scope(self) -> CrawlScope:
         """Return the scope, made when first needed: PLDs are known only once the node has joined its crawl."""
         if self._scope is None:
             self._scope = self._make_scope()
         return self._scope
 
-    def _make_scope(self) -> Scope:
-        from bigcrawl.scheduler.rules.scope import LIST, Scope, parse_names, seed_names
+    def _make_scope(self) -> CrawlScope:
+        from bigcrawl.scheduler.rules.scope import LIST, CrawlScope, parse_names, seed_names
 
         kind, pld = self._filters.scope, self._pld_of
         is_list = kind == LIST
-        names = parse_names(self._filters.scope_list) if is_list else seed_names(kind, self._seeds(), pld)
-        return Scope(kind, names, pld)
+        names = parse_names(self._filters.scope_list) if is_list else seed_names(kind, self._canonical_seeds(), pld)
+        return CrawlScope(kind, names, pld)
 
     def _pld_of(self, host: str) -> str:
         frontier = frontier_of(self._crawler)
@@ -145,17 +132,13 @@ class LinkChecks:
         assert frontier.is_open, "links are found in a crawl that was joined"
         return frontier.pld_of(host)
 
-    def _seeds(self) -> Iterator[str]:
+    def _canonical_seeds(self) -> Iterator[str]:
         for seed in _seeds_of(self._crawler.spider):
-            if (canonical := _canonical(seed)) is not None:
+            if (canonical := _canonical_or_none(seed)) is not None:
                 yield canonical
 
-    def _allowed(self) -> tuple[str, ...]:
-        """Return the domains that the spider is limited to; empty: no limit.
-
-        Raises:
-            ConfigError: the attribute is not a collection of names, but a string, for instance.
-        """
+    def _allowed_domains(self) -> tuple[str, ...]:
+        """Return the domains that the spider is limited to; empty: no limit. Raises ConfigError for no collection."""
         domains = getattr(self._crawler.spider, "allowed_domains", None)
         if not domains:
             return ()
@@ -163,19 +146,21 @@ class LinkChecks:
             raise ConfigError(
                 f"the spider's allowed_domains is {domains!r}: it must be a list, ['a.example', 'b.example']"
             )
-        return _spelt(tuple(domains))
+        return _normalize_domains(tuple(domains))
 
-    def _crawlable(self, links: Links, allowed: tuple[str, ...], against: Callable[[str], str] | None) -> Iterator[str]:
+    def _crawlable_urls(
+        self, links: Links, allowed: tuple[str, ...], against: Callable[[str], str] | None
+    ) -> Iterator[str]:
         url_bytes_max = self._url_bytes_max
         for url in links.urls:
             if not links.canonical and links.base is None and "@" in url and self._drop_credentials(url):
                 continue
-            canonical = url if links.canonical else _joined(url, links)
+            canonical = url if links.canonical else _join_canonical(url, links)
             if canonical is None:
-                self._count("url")
+                self._count_dropped("url")
             elif len(canonical) > url_bytes_max:
-                self._count("url-too-long")
-            elif self._passes(canonical, allowed, against):
+                self._count_dropped("url-too-long")
+            elif self._passes_checks(canonical, allowed, against):
                 yield canonical
 
     def _drop_credentials(self, url: str) -> bool:
@@ -184,27 +169,27 @@ class LinkChecks:
             refuse_credentials(url)
         except UrlError as error:
             if not self._has_told_credentials:
-                logger.warning("dropped: %(error)s (reported once; later ones are counted)", {"error": error})
+                logger.warning("dropped: %(error)s (logged once; later ones are only counted)", {"error": error})
             self._has_told_credentials = True
-            self._count("url-credentials")
+            self._count_dropped("url-credentials")
             return True
         return False
 
-    def _passes(self, url: str, allowed: tuple[str, ...], against: Callable[[str], str] | None) -> bool:
+    def _passes_checks(self, url: str, allowed: tuple[str, ...], against: Callable[[str], str] | None) -> bool:
         """Return whether a canonical URL is within the domains and passes the rules; count it if not."""
         try:
             if allowed and not _is_within(url[: url.index("/", 8)], allowed):
-                self._count("offsite")
+                self._count_dropped("offsite")
                 return False
             rule = against(url) if against is not None else ""
-        except (ValueError, IndexError):  # the caller says that it is canonical, but it is no URL
-            self._count("url")
+        except (ValueError, IndexError):  # the caller says that it is canonical, but it is not a URL
+            self._count_dropped("url")
             return False
         if rule:
             self.count_filtered(rule)
         return not rule
 
-    def _count(self, reason: str) -> None:
+    def _count_dropped(self, reason: str) -> None:
         self._stats_buffer.inc_value(f"bigcrawl/dropped/{reason}")
 
 
@@ -222,11 +207,7 @@ def link_checks_of(crawler: Crawler) -> LinkChecks:
 
 
 def check_scope(filters: FilterConfig, spider: Any) -> None:
-    """Check that the sources of the scope exist.
-
-    Raises:
-        ConfigError: the scope's list is empty, or its seeds are not here.
-    """
+    """Raise ConfigError if the scope's list is empty, or its seeds are not here."""
     if filters.scope == _ANY and not filters.scope_list:
         return
     from bigcrawl.scheduler.rules.scope import LIST, OF_SEEDS, PREFIX, parse_names
@@ -236,7 +217,8 @@ def check_scope(filters: FilterConfig, spider: Any) -> None:
     parse_names(filters.scope_list)
     if filters.scope in OF_SEEDS and getattr(spider, "lacks_start_requests", False):
         raise ConfigError(
-            f"BIGCRAWL_SCOPE is {filters.scope}, which seeds make, and they are not here: copy them to each node"
+            f"BIGCRAWL_SCOPE is {filters.scope}, which is derived from the seeds, but this node cannot read them: "
+            f"copy their file to each node"
         )
     if filters.scope == PREFIX and next(iter(_seeds_of(spider)), None) is None:
         raise ConfigError(
@@ -265,11 +247,11 @@ def _seeds_of(spider: Any) -> Iterable[str]:
     return method() if method is not None else getattr(spider, "start_urls", None) or ()
 
 
-def _joined(url: str, links: Links) -> str | None:
-    return join(links.base, url) if links.base is not None else _canonical(url)
+def _join_canonical(url: str, links: Links) -> str | None:
+    return join(links.base, url) if links.base is not None else _canonical_or_none(url)
 
 
-def _canonical(url: str) -> str | None:
+def _canonical_or_none(url: str) -> str | None:
     try:
         return canonicalize(url, 1 << 20)
     except UrlError:
@@ -277,7 +259,7 @@ def _canonical(url: str) -> str | None:
 
 
 @lru_cache(1)
-def _spelt(domains: tuple[object, ...]) -> tuple[str, ...]:
+def _normalize_domains(domains: tuple[object, ...]) -> tuple[str, ...]:
     spelt = []
     for domain in filter(None, domains):
         try:

@@ -1,7 +1,4 @@
-"""Passes spider output to the frontier: `Links` become queued URLs without a Request each.
-
-Spiders wait for the frontier only here, while the outbox is full. Start requests run on one node, once in a crawl.
-"""
+"""Passes spider output to the frontier. Spiders wait only here, while the outbox is full."""
 
 from __future__ import annotations
 
@@ -89,7 +86,7 @@ class LinksMiddleware:
             async for output in start:
                 await frontier.flow.wait_for_room()
                 if isinstance(output, Links):
-                    await self._offer(frontier, output, None, starts=True)
+                    await self._offer_links(frontier, output, None, starts=True)
                 elif isinstance(output, Request):
                     if not self._checks.drops_request(output, starts=True):
                         frontier.intake.record_start_request(output)
@@ -127,18 +124,19 @@ class LinksMiddleware:
                 links = len(output.urls) if isinstance(output, Links) else 1
                 self._stats_buffer.inc_value("bigcrawl/dropped/copy", links)
             elif isinstance(output, Links):
-                await self._offer(frontier, self._followed(output, directives), response, noted_by=noted_by)
-            elif self._obeys_nofollow and isinstance(output, Request) and directives.closes(output):
-                self._count("nofollow")
+                await self._offer_links(frontier, self._followed_links(output, directives), response, noted_by=noted_by)
+            elif self._obeys_nofollow and isinstance(output, Request) and directives.forbids_request(output):
+                self._count_dropped("nofollow")
             elif isinstance(output, Request):
                 if not self._checks.drops_request(output, response.url):
-                    frontier.intake.record_found(output, response.url, noted_by)
+                    address = _address_of(response) if frontier.intake.notes_servers else ""
+                    frontier.intake.record_found(output, response.url, noted_by, address)
                     yield output
             else:
                 has_items = True
                 yield output
             frontier.started.record_running(response.request)
-        _end(noted_by)
+        _end_recorders(noted_by)
         if not has_items:
             frontier.started.record_parsed(response.request)
         if directives.is_noteworthy and response.request is not None:
@@ -147,18 +145,15 @@ class LinksMiddleware:
                 notes.record_page(response.request, directives.fields())
 
     def _is_copy(self, response: Response) -> bool:
-        """Return whether the page has the same body as another page of its pay-level domain.
-
-        Pages of other domains do not count: if a copy published elsewhere were fetched first, the links of the genuine
-        page
-        would not be followed.
-        """
+        """Return whether another page of its PLD has this body: a copy elsewhere must not cost the original's links."""
+        if "rendered" in response.flags:
+            return False
         notes, request = notes_of(self._crawler), response.request
         original = notes.original_of(request) if notes is not None and request is not None else ""
         return original not in ("", response.url) and self._checks.share_pld(original, response.url)
 
-    def _followed(self, links: Links, directives: PageDirectives) -> Links:
-        directives.note(links)
+    def _followed_links(self, links: Links, directives: PageDirectives) -> Links:
+        directives.record_links(links)
         if not self._obeys_nofollow:
             return replace(links, urls=[*links.urls, *links.nofollow]) if links.nofollow else links
         if directives.closes_all:
@@ -174,9 +169,9 @@ class LinksMiddleware:
             return
         self._stats_buffer.inc_value("bigcrawl/sitemaps/found", len(urls))
         try:
-            async for output in _outputs(getattr(self._spider, SITEMAPS_METHOD)(urls, robots_url)):
+            async for output in _iterate_output(getattr(self._spider, SITEMAPS_METHOD)(urls, robots_url)):
                 if isinstance(output, Links):
-                    await self._offer(frontier, output, None, found_at=robots_url)
+                    await self._offer_links(frontier, output, None, found_at=robots_url)
                 elif isinstance(output, Request):
                     self._crawler.engine.crawl(output)
                 elif output is not None:
@@ -189,7 +184,7 @@ class LinksMiddleware:
     def _spider(self) -> Any:
         return self._crawler.spider
 
-    async def _offer(
+    async def _offer_links(
         self,
         frontier: Frontier,
         links: Links,
@@ -199,10 +194,7 @@ class LinksMiddleware:
         starts: bool = False,
         noted_by: Iterable[PageLinks] = (),
     ) -> None:
-        """Offer a batch in portions, waiting for room before each.
-
-        `found_at` is the source of links without a page. Start URLs (`starts`) are offered even while discovery is off.
-        """
+        """Offer a batch in portions, waiting for room before each; start URLs even while discovery is off."""
         if any(links.left_out):
             self._count_left_out(links.left_out, response)
         depth = 0 if response is None else int(response.meta.get("depth", 0)) + 1
@@ -213,13 +205,16 @@ class LinksMiddleware:
             return
         self._stats_buffer.inc_value("bigcrawl/links/found", len(links.urls))
         page = "" if response is None else response.url
-        for portion in _portions(links):
+        address = _address_of(response) if frontier.intake.notes_servers else ""
+        for portion in _divide_links(links):
             if portion is not links:
                 await asyncio.sleep(0)
                 await frontier.flow.wait_for_room()
-            urls = [*self._checks.canonical(portion, found_at or page, starts=starts)]
+            urls = [*self._checks.canonical_urls(portion, found_at or page, starts=starts)]
             try:
-                offered = frontier.intake.offer_links(portion, urls, depth, page, starts=starts, noted_by=noted_by)
+                offered = frontier.intake.offer_links(
+                    portion, urls, depth, page, starts=starts, noted_by=noted_by, address=address
+                )
             except RequestNotStorableError as error:
                 if starts:
                     raise  # which ends the crawl, with this error
@@ -242,16 +237,16 @@ class LinksMiddleware:
         if left_out.limit:
             record_unread(request, left_out.limit)
 
-    def _count(self, reason: str) -> None:
+    def _count_dropped(self, reason: str) -> None:
         self._stats_buffer.inc_value(f"bigcrawl/dropped/{reason}")
 
 
-def _end(noted_by: Iterable[PageLinks]) -> None:
+def _end_recorders(noted_by: Iterable[PageLinks]) -> None:
     for noted in noted_by:
         noted.end()
 
 
-def _portions(links: Links) -> Iterator[Links]:
+def _divide_links(links: Links) -> Iterator[Links]:
     if len(links.urls) <= PORTION:
         yield links
         return
@@ -259,7 +254,7 @@ def _portions(links: Links) -> Iterator[Links]:
         yield replace(links, urls=links.urls[at : at + PORTION])
 
 
-async def _outputs(result: Any) -> AsyncIterator[Any]:
+async def _iterate_output(result: Any) -> AsyncIterator[Any]:
     """Iterate over the output of a spider's method: None, an iterable, an async iterator or a coroutine."""
     if inspect.isawaitable(result):
         result = await result
@@ -271,3 +266,10 @@ async def _outputs(result: Any) -> AsyncIterator[Any]:
     else:
         for output in result or ():
             yield output
+
+
+def _address_of(response: Response | None) -> str:
+    """Return the address of a page's server; empty if it is not known, as behind a proxy."""
+    if response is None or response.ip_address is None or response.meta.get("proxy"):
+        return ""
+    return str(response.ip_address)

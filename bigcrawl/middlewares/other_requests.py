@@ -1,5 +1,3 @@
-"""Obeys robots.txt for requests that bypass the frontier: those of media pipelines and `engine.download_async`."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any

@@ -29,8 +29,6 @@ _parameters_in = re.compile(rb';[ \t]*+([^=;"\s]*+)[ \t]*+(?:=[ \t]*+(?:"([^"]*+
 
 
 class PageDirectives:
-    """The directives of one response; the page is read only if a plain Request is yielded."""
-
     __slots__ = ("_agent", "_closed", "_response", "_words", "page_canonical")
 
     def __init__(self, agent: str, response: Response) -> None:
@@ -43,7 +41,7 @@ class PageDirectives:
         links = dict.get(response.headers, _LINK)
         self.page_canonical = _canonical_in(links, response.url) if links else None
 
-    def note(self, links: Links | PageLinks) -> None:
+    def record_links(self, links: Links | PageLinks) -> None:
         if links.metas:
             self._words |= directives_for(self._agent, (), links.metas)
         if links.page_canonical and not self.page_canonical:
@@ -53,11 +51,11 @@ class PageDirectives:
     def closes_all(self) -> bool:
         return NOFOLLOW in self._words
 
-    def closes(self, request: Request) -> bool:
+    def forbids_request(self, request: Request) -> bool:
         if request.method != "GET":
             return False
         if self._closed is None:
-            self._closed = self._read()
+            self._closed = self._read_forbidden()
         if not self._closed:
             return False
         try:
@@ -78,11 +76,11 @@ class PageDirectives:
             fields["canonical"] = str(self.page_canonical)
         return fields
 
-    def _read(self) -> frozenset[str]:
+    def _read_forbidden(self) -> frozenset[str]:
         if not isinstance(self._response, TextResponse):
             return frozenset()
         found = read_page(self._response)
-        self.note(found)
+        self.record_links(found)
         return frozenset((*found.urls, *found.nofollow) if self.closes_all else found.nofollow)
 
 

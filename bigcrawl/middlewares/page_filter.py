@@ -15,7 +15,7 @@ from scrapy.http import TextResponse
 
 from bigcrawl.config import read_config
 from bigcrawl.links import decoded_start
-from bigcrawl.media_types import sniffed, type_told
+from bigcrawl.media_types import sniff_media_type, type_told
 from bigcrawl.scheduler.adapter.registry import frontier_of
 from bigcrawl.scheduler.records.unread import MEDIA_TYPE
 from bigcrawl.scheduler.rules.page_rules import PageRules
@@ -54,19 +54,19 @@ class PageFilter:
 
     def headers_received(self, headers: Headers, request: Request) -> None:
         frontier = frontier_of(self._crawler)
-        if frontier is None or not frontier.started.is_handed_out(request):
-            return  # robots.txt, a picture for a media pipeline
-        if not self._takes(headers):
+        if frontier is None or not frontier.started.is_page(request):
+            return  # robots.txt, a picture for a media pipeline or of a page
+        if not self._is_wanted_type(headers):
             raise StopDownload(fail=False)
 
     def process_spider_input(self, response: Response) -> None:
         frontier, request = frontier_of(self._crawler), response.request
-        if frontier is None or request is None or not frontier.started.is_handed_out(request):
+        if frontier is None or request is None or not frontier.started.is_page(request):
             return
-        if not self._takes(response.headers, response.body):
+        if not self._is_wanted_type(response.headers, response.body):
             rule = MEDIA_TYPE
         elif isinstance(response, TextResponse):
-            rule = self._rules.against(partial(decoded_start, response))
+            rule = self._rules.dropping_rule(partial(decoded_start, response))
         else:
             rule = ""
         if rule:
@@ -80,6 +80,6 @@ class PageFilter:
     def count_filtered_page(self, rule: str) -> None:
         self._stats_buffer.inc_value(f"bigcrawl/filtered/{rule}")
 
-    def _takes(self, headers: Headers, body: bytes | None = None) -> bool:
-        told = type_told(dict.get(headers, _TYPE)) or (sniffed(body) if body else "")
-        return not told or _LOCATION in headers or self._rules.takes(told)
+    def _is_wanted_type(self, headers: Headers, body: bytes | None = None) -> bool:
+        told = type_told(dict.get(headers, _TYPE)) or (sniff_media_type(body) if body else "")
+        return not told or _LOCATION in headers or self._rules.accepts_type(told)

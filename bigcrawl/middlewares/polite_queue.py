@@ -41,8 +41,8 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
         throttle = throttle_of(crawler)
         if throttle is None:
             raise ConfigError(
-                "SCHEDULER_PRIORITY_QUEUE is PoliteQueue, which asks ThrottleMiddleware; "
-                "add 'bigcrawl.middlewares.throttle.ThrottleMiddleware': 950 to DOWNLOADER_MIDDLEWARES"
+                "SCHEDULER_PRIORITY_QUEUE is PoliteQueue, which needs ThrottleMiddleware; add "
+                "'bigcrawl.middlewares.throttle.ThrottleMiddleware': 950 to DOWNLOADER_MIDDLEWARES"
             )
         self._throttle = throttle
         self._order = DueOrder(throttle.due_ms)
@@ -76,9 +76,9 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
             return
         self._cancel_alarm()
         self._alarm_ms = first_ms
-        self._alarm = call_later(max(0, first_ms - self._throttle.now_ms()) / 1000, self._ring)
+        self._alarm = call_later(max(0, first_ms - self._throttle.now_ms()) / 1000, self._wake_engine)
 
-    def _ring(self) -> None:
+    def _wake_engine(self) -> None:
         self._alarm = None
         self._probe.wake()
 
@@ -102,7 +102,7 @@ class OneHostDownloader(DownloaderInterface):
         # The downloader also holds requests without a turn, such as those waiting for robots.txt.
         active = Counter(map(self.get_slot_key, self.downloader.active))
         connections = self._throttle.connections
-        self.chosen = self._order.first(self._throttle.now_ms(), lambda host: active[host] < connections)
+        self.chosen = self._order.first_due(self._throttle.now_ms(), lambda host: active[host] < connections)
         return [] if self.chosen is None else [(0, self.chosen)]
 
     def get_slot_key(self, request: Request) -> str:

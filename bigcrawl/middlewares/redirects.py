@@ -54,9 +54,9 @@ class RedirectMiddleware(ScrapyRedirect):
         _, *fragment = text_of(next(filter(None, locations))).partition("#")
         headers["Location"] = "".join((url or _NOWHERE, *fragment))
         shown = Response(response.url, response.status, headers)
-        target = _followed(self.crawler, request, response, url, partial(super().process_response, request, shown))
+        target = _redirected(self.crawler, request, response, url, partial(super().process_response, request, shown))
         if _is_in_vain(self.crawler, request, response, target):
-            raise IgnoreRequest("it redirects to itself, and sets no new cookie")
+            raise IgnoreRequest("it redirects to itself without a new cookie, so it would never end")
         return target
 
 
@@ -82,11 +82,13 @@ class MetaRefreshMiddleware(ScrapyMetaRefresh):
         content = f"{led.seconds};url={escape(led.url or _NOWHERE)}"
         body = f'<meta http-equiv="refresh" content="{content}">'
         shown = HtmlResponse(response.url, response.status, response.headers, body.encode(), encoding="utf-8")
-        target = _followed(self.crawler, request, response, led.url, partial(super().process_response, request, shown))
+        target = _redirected(
+            self.crawler, request, response, led.url, partial(super().process_response, request, shown)
+        )
         return response if _is_in_vain(self.crawler, request, response, target) else target
 
 
-def _followed(
+def _redirected(
     crawler: Crawler, request: Request, response: Response, url: str | None, follow: Callable[[], Request | Response]
 ) -> Request | Response:
     try:
@@ -105,14 +107,14 @@ def _is_in_vain(crawler: Crawler, request: Request, response: Response, target: 
     """Return whether the target is the same request again, without a new cookie; count it if so."""
     if not isinstance(target, Request) or (target.method, target.body) != (request.method, request.body):
         return False
-    if _canonical(target.url) != _canonical(request.url) or _may_differ(crawler, request, response):
+    if _canonical_or_same(target.url) != _canonical_or_same(request.url) or _may_differ(crawler, request, response):
         return False
     assert crawler.stats is not None
     crawler.stats.inc_value("bigcrawl/dropped/redirect-to-itself")
     return True
 
 
-def _canonical(url: str) -> str:
+def _canonical_or_same(url: str) -> str:
     try:
         return canonicalize(url)
     except UrlError:  # counted when it is queued
@@ -123,7 +125,9 @@ def _may_differ(crawler: Crawler, request: Request, response: Response) -> bool:
     if not crawler.settings.getbool("COOKIES_ENABLED") or request.meta.get("dont_merge_cookies"):
         return False
     before = request.meta.get("redirect_urls", [])[-SELF_REDIRECTS_MAX:]
-    if len(before) == SELF_REDIRECTS_MAX and {_canonical(url) for url in before} == {_canonical(request.url)}:
+    if len(before) == SELF_REDIRECTS_MAX and {_canonical_or_same(url) for url in before} == {
+        _canonical_or_same(request.url)
+    }:
         return False
     carried = {pair.strip() for header in request.headers.getlist("Cookie") for pair in header.split(b";")}
     return any(cookie.partition(b";")[0].strip() not in carried for cookie in response.headers.getlist("Set-Cookie"))

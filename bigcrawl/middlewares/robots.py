@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
     from bigcrawl.clock import Clock
     from bigcrawl.config import PolitenessConfig
-    from bigcrawl.scheduler.adapter.robots_fetch import Connection
-    from bigcrawl.scheduler.gates.fetched import Fetched
+    from bigcrawl.scheduler.adapter.robots_fetch import ConnectionOptions
+    from bigcrawl.scheduler.gates.fetched import FetchedBody
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class RobotsMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         policy = read_config(crawler.settings).politeness
         if not policy.obey_robots:
-            raise NotConfigured("BIGCRAWL_ROBOTS says that these hosts are yours: robots.txt is not asked for")
+            raise NotConfigured("BIGCRAWL_ROBOTS says that these hosts are yours: robots.txt is not fetched")
         claim_place(crawler, "RobotsMiddleware", "the frontier obeys robots.txt")
         logger.info("robots.txt is obeyed and its rules are kept within this process")
         _warn_of_scrapys_own(crawler)
@@ -91,13 +91,13 @@ class RobotsMiddleware:
             canonical = canonical_of(request.url)
         except UrlError as error:
             self._stats_buffer.inc_value("bigcrawl/alone/unreadable")
-            raise ForbiddenByRobotsError(f"the host cannot be asked: {error}") from error
+            raise ForbiddenByRobotsError(f"the host cannot be reached: {error}") from error
         if canonical is None:
             return None
         if request.meta.get("dont_obey_robotstxt"):
             self._tell_of_meta()
         authority = authority_of(canonical)
-        known = self._known(authority) or await self._learned(authority, request)
+        known = self._known_rules(authority) or await self._learn_rules(authority, request)
         self._tell_delay(host_of(canonical), known)
         if known.rules.is_allowed(request.url):
             return None
@@ -106,38 +106,40 @@ class RobotsMiddleware:
         self._count_forbidden()
         raise self.refusal(f"{request.url} is forbidden by robots.txt")
 
-    def _known(self, authority: str) -> KeptRules | None:
-        return self._cache.known(authority, self._clock.monotonic_ms())
+    def _known_rules(self, authority: str) -> KeptRules | None:
+        return self._cache.known_rules(authority, self._clock.monotonic_ms())
 
     def _count_forbidden(self) -> None:
         self._stats_buffer.inc_value("bigcrawl/alone/forbidden")
 
-    async def _learned(self, authority: str, request: Request) -> KeptRules:
+    async def _learn_rules(self, authority: str, request: Request) -> KeptRules:
         task = self._asked.get(authority)
         if task is None:
-            task = asyncio.ensure_future(self._ask(authority, request))
+            task = asyncio.ensure_future(self._fetch_rules(authority, request))
             self._asked[authority] = task
         return await asyncio.shield(task)
 
-    async def _ask(self, authority: str, request: Request) -> KeptRules:
+    async def _fetch_rules(self, authority: str, request: Request) -> KeptRules:
         connection = connection_of(request, self._connection_keys)
         try:
-            fetched = await self._follow(robots_url(authority), connection)
+            fetched = await self._fetch_following_redirects(robots_url(authority), connection)
         finally:
             del self._asked[authority]
         expires_in_ms = kept_ms(fetched.cache_control, fetched.age, least_ms=self._kept_min_ms)
         now_ms = self._clock.monotonic_ms()
-        return self._cache.put(authority, fetched.status, fetched.body, now_ms, random.random(), expires_in_ms)
+        return self._cache.store_response(
+            authority, fetched.status, fetched.body, now_ms, random.random(), expires_in_ms
+        )
 
-    async def _follow(self, url: str, connection: Connection) -> Fetched:
-        fetched = await self._fetched(url, connection)
+    async def _fetch_following_redirects(self, url: str, connection: ConnectionOptions) -> FetchedBody:
+        fetched = await self._fetch_once(url, connection)
         for _ in range(REDIRECTS_MAX):
             if fetched.status is None or not 300 <= fetched.status < 400 or not fetched.location:
                 break
-            fetched = await self._fetched(fetched.location, connection)
+            fetched = await self._fetch_once(fetched.location, connection)
         return fetched
 
-    async def _fetched(self, url: str, connection: Connection) -> Fetched:
+    async def _fetch_once(self, url: str, connection: ConnectionOptions) -> FetchedBody:
         self._stats_buffer.inc_value("bigcrawl/alone/robots_fetched")
         try:
             return await self._fetch.fetch(url, more_meta={_MARK: self._mark}, connection=connection)
@@ -153,7 +155,7 @@ class RobotsMiddleware:
             self._stats_buffer.inc_value("bigcrawl/alone/put_off")
             return request.replace(dont_filter=True)
         self._stats_buffer.inc_value("bigcrawl/alone/unreachable")
-        raise self.refusal(f"{request.url} is not fetched: its robots.txt is out of reach")
+        raise self.refusal(f"{request.url} is not fetched: its robots.txt cannot be fetched")
 
     def _tell_delay(self, host: str, known: KeptRules) -> None:
         throttle = throttle_of(self._crawler)
@@ -175,13 +177,13 @@ class RobotsBesideFrontier(RobotsMiddleware):
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler, read_config(crawler.settings).politeness)
 
-    def _known(self, authority: str) -> KeptRules | None:
+    def _known_rules(self, authority: str) -> KeptRules | None:
         frontier = frontier_of(self._crawler)
         if frontier is not None and frontier.node is not None:
-            known = frontier.node.parts.gates.robots.known(authority)
+            known = frontier.node.parts.gates.robots.known_rules(authority)
             if known is not None:
                 return KeptRules(known.rules, known.expires_ms, known.reason, known.attempts)
-        return super()._known(authority)
+        return super()._known_rules(authority)
 
     def _count_forbidden(self) -> None:
         if (frontier := frontier_of(self._crawler)) is not None:
@@ -195,5 +197,6 @@ def _warn_of_scrapys_own(crawler: Crawler) -> None:
     table = crawler.settings.get_component_priority_dict_with_base("DOWNLOADER_MIDDLEWARES")
     if any(load_object(path) is RobotsTxtMiddleware for path, order in table.items() if order is not None):
         logger.warning(
-            "Scrapy's RobotsTxtMiddleware is on too and asks for each robots.txt once more; set ROBOTSTXT_OBEY = False"
+            "Scrapy's RobotsTxtMiddleware is enabled too and fetches each robots.txt once more; set "
+            "ROBOTSTXT_OBEY = False"
         )

@@ -13,15 +13,17 @@ from weakref import WeakSet
 from scrapy import Request, signals
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.exceptions import StopDownload
-from scrapy.http import TextResponse
+from scrapy.http import HtmlResponse, TextResponse
+from w3lib.encoding import http_content_type_encoding
 
 from bigcrawl.config import read_config
 from bigcrawl.links import decoded_start
-from bigcrawl.media_types import sniffed, type_told
+from bigcrawl.links.page import charset_of
+from bigcrawl.media_types import sniff_media_type, type_told
 from bigcrawl.middlewares.page_filter import PageFilteredError
 from bigcrawl.scheduler.adapter.registry import frontier_of, register_judge
-from bigcrawl.scheduler.records.unread import MEDIA_TYPE, STRING
-from bigcrawl.scheduler.rules.page_rules import ELIMINATE, KINDS, SITE_LIMITS, parse_page_rules
+from bigcrawl.scheduler.records.unread import CHARSET, MEDIA_TYPE, STRING
+from bigcrawl.scheduler.rules.page_rules import CHARSETS, ELIMINATE, KINDS, SITE_LIMITS, parse_page_rules
 from bigcrawl.scheduler.rules.rule_book import RuleBook
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.url.canonical import UrlError, canonicalize, host_of
@@ -63,7 +65,9 @@ class SitePages:
         return found
 
     def headers_received(self, headers: Headers, request: Request) -> None:
-        if self._is_fetched(request) and not self._takes(request.url, headers):
+        if not self._is_fetched(request):
+            return
+        if not (self._takes(request.url, headers) and self._takes_charset(request.url, headers)):
             raise StopDownload(fail=False)
 
     def eliminates(self, request: Request, response: Response) -> bool:
@@ -75,7 +79,7 @@ class SitePages:
             page = self._unpacking.process_response(request, response)
         except Exception:  # noqa: BLE001 - reported when it is unpacked for its spider
             return False
-        is_found = isinstance(page, TextResponse) and bool(rules.against(partial(decoded_start, page)))
+        is_found = isinstance(page, TextResponse) and bool(rules.dropping_rule(partial(decoded_start, page)))
         if is_found:
             self._eliminated.add(request)
         return is_found
@@ -86,6 +90,8 @@ class SitePages:
             return
         if not self._takes(response.url, response.headers, response.body):
             rule = MEDIA_TYPE
+        elif not self._takes_charset(response.url, response.headers, response):
+            rule = CHARSET
         elif request in self._eliminated or self.eliminates(request, response):
             rule = STRING
         else:
@@ -98,16 +104,26 @@ class SitePages:
         return [] if isinstance(exception, PageFilteredError) else None
 
     def _is_fetched(self, request: Request) -> bool:
-        """Whether it is a page of the crawl, not robots.txt or a picture for a media pipeline."""
+        """Whether it is a page of the crawl, not robots.txt, a picture for a media pipeline, or part of a page."""
         frontier = frontier_of(self._crawler)
-        return frontier is not None and frontier.started.is_handed_out(request)
+        return frontier is not None and frontier.started.is_page(request)
 
     def _takes(self, url: str, headers: Headers, body: bytes | None = None) -> bool:
         rules = self._rule(KINDS, url)
         if rules is None or _LOCATION in headers:
             return True
-        told = type_told(dict.get(headers, _TYPE)) or (sniffed(body) if body else "")
-        return not told or rules.takes(told)
+        told = type_told(dict.get(headers, _TYPE)) or (sniff_media_type(body) if body else "")
+        return not told or rules.accepts_type(told)
+
+    def _takes_charset(self, url: str, headers: Headers, response: Response | None = None) -> bool:
+        """Whether the declared charset is wanted, or if there is none, that of an HTML page that was read."""
+        rules = self._rule(CHARSETS, url)
+        if rules is None or _LOCATION in headers:
+            return True
+        charset = http_content_type_encoding((headers.get(_TYPE) or b"").decode("latin-1"))
+        if charset is None and isinstance(response, HtmlResponse):
+            charset = charset_of(response)
+        return charset is None or rules.accepts_charset(charset)
 
     @cached_property
     def _book(self) -> RuleBook:

@@ -35,7 +35,7 @@ def simplify_output(crawler: Crawler) -> None:
 
     async def handle_output(result: Any, request: Request, response: Response | Failure) -> None:
         if isinstance(result, AsyncIterator):
-            first = await _first(result, scraper, request, response)
+            first = await _resume_after_first(result, scraper, request, response)
             if first is None:
                 return
             result = first
@@ -47,27 +47,27 @@ def simplify_output(crawler: Crawler) -> None:
         methods[at] = method and without_look(method)
 
 
-async def _first(
+async def _resume_after_first(
     result: AsyncIterator[Any], scraper: Scraper, request: Request, response: Response | Failure
-) -> _Resumed | None:
+) -> _ResumedOutput | None:
     """Wait for the first output; return None if there is none. Scrapy handles any errors that come before it."""
     while True:
         try:
-            return _Resumed(await anext(result), result)
+            return _ResumedOutput(await anext(result), result)
         except StopAsyncIteration:
             return None
         except Exception:  # noqa: BLE001 - a callback's
             scraper.handle_spider_error(Failure(), request, response)  # type: ignore[no-untyped-call]
 
 
-class _Resumed:
+class _ResumedOutput:
     """Iterates over the output of an iterator from which the first output was already taken."""
 
     def __init__(self, first: Any, others: AsyncIterator[Any]) -> None:
         self._first = [first]
         self._others = others
 
-    def __aiter__(self) -> _Resumed:
+    def __aiter__(self) -> _ResumedOutput:
         return self
 
     def __anext__(self) -> Coroutine[Any, Any, Any]:

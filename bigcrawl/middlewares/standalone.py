@@ -51,9 +51,9 @@ def claim_place(crawler: Crawler, part: str, instead: str) -> None:
         ConfigError: there is no asyncio reactor.
     """
     if has_frontier(crawler):
-        raise NotConfigured(f"with bigcrawl's add-on {instead}")
+        raise NotConfigured(f"bigcrawl's add-on is in use, so {instead}")
     if part in _there.setdefault(crawler, set()):
-        raise NotConfigured(f"there is another {part}, and one is enough")
+        raise NotConfigured(f"there is another {part}, so this one is disabled")
     if not is_asyncio_available():
         raise ConfigError(
             f"{part} needs the asyncio reactor; leave TWISTED_REACTOR as it is, or set it to "

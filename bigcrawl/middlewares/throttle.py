@@ -55,7 +55,7 @@ class HostRetiredError(IgnoreRequest):
 
 
 @dataclass(eq=False, slots=True)
-class _Turn:
+class _WaitingTurn:
     host: str
     started_ms: int
 
@@ -76,7 +76,7 @@ class ThrottleMiddleware:
         self._gaps = ServerGaps(policy.server_delay_ms) if policy.server_delay_ms else None
         self._put_back = PutBack(crawler)
         self._stats_buffer = StatsBuffer(crawler)
-        self._turns: dict[Request, _Turn] = {}
+        self._turns: dict[Request, _WaitingTurn] = {}
         self._fetched: WeakSet[Request] = WeakSet()  # until their answer is judged
         self._ends: dict[str, asyncio.Event] = {}
 
@@ -89,10 +89,12 @@ class ThrottleMiddleware:
         register_throttle(crawler, throttle)
         crawler.signals.connect(throttle.request_left_downloader, signals.request_left_downloader)
         crawler.signals.connect(throttle.robots_parsed, signals.robots_parsed)
-        logger.info("Hosts and servers are kept apart within this process; other processes know nothing of it")
+        logger.info(
+            "Delays of hosts and servers are kept within this process only; other processes do not know about them"
+        )
         if not has_polite_queue(crawler):
             logger.warning(
-                "Requests whose host rests will hold places of CONCURRENT_REQUESTS; "
+                "Requests that wait for their host's delay count towards CONCURRENT_REQUESTS; "
                 "SCHEDULER_PRIORITY_QUEUE = 'bigcrawl.middlewares.polite_queue.PoliteQueue' keeps them in the scheduler"
             )
         return throttle
@@ -107,10 +109,10 @@ class ThrottleMiddleware:
         try:
             has_started = await self._wait_for_server(request, host)
         except BaseException:
-            self._end(request)
+            self._end_turn(request)
             raise
         if not has_started:
-            self._end(request)
+            self._end_turn(request)
             return self._put_back.put_back(request)
         turn.started_ms = self._clock.monotonic_ms()
         return None
@@ -121,7 +123,7 @@ class ThrottleMiddleware:
             if response.status in OVERLOADED:
                 self._record_failure(host, self._asked_ms(response))
             else:
-                self._rests.answer(host)
+                self._rests.record_answer(host)
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
@@ -132,7 +134,7 @@ class ThrottleMiddleware:
     def request_left_downloader(self, request: Request) -> None:
         """End the host's turn: the fetch is over, whatever other middlewares do with it."""
         if request in self._turns:
-            self._end(request)
+            self._end_turn(request)
             self._fetched.add(request)
 
     def robots_parsed(self, robotparser: Any, request: Request) -> None:
@@ -163,7 +165,7 @@ class ThrottleMiddleware:
     def now_ms(self) -> int:
         return self._clock.monotonic_ms()
 
-    async def _turn_of(self, request: Request, host: str) -> _Turn | None:
+    async def _turn_of(self, request: Request, host: str) -> _WaitingTurn | None:
         """Wait for the host's turn and return it; None if the crawl stops first."""
         while not self._rests.is_retired(host):
             if self._put_back.is_closing():
@@ -175,8 +177,8 @@ class ThrottleMiddleware:
             elif due_ms > now_ms:
                 await asyncio.sleep(min(due_ms - now_ms, LOOK_MS) / 1000)
             else:
-                self._rests.start(host, now_ms)
-                turn = self._turns[request] = _Turn(host, now_ms)
+                self._rests.record_start(host, now_ms)
+                turn = self._turns[request] = _WaitingTurn(host, now_ms)
                 return turn
         self._stats_buffer.inc_value("bigcrawl/alone/retired")
         raise HostRetiredError(f"{request.url} is not fetched: its host failed {self._failures_max} times in a row")
@@ -194,7 +196,7 @@ class ThrottleMiddleware:
         active = self._crawler.engine.downloader.active
         forgotten = [request for request, turn in self._turns.items() if turn.host == host and request not in active]
         for request in forgotten:
-            self._end(request)
+            self._end_turn(request)
 
     async def _wait_for_server(self, request: Request, host: str) -> bool:
         # A proxy resolves the host's name; here that may not even be possible.
@@ -210,10 +212,10 @@ class ThrottleMiddleware:
             await asyncio.sleep(min(wait_ms, LOOK_MS) / 1000)
         return True
 
-    def _end(self, request: Request) -> None:
+    def _end_turn(self, request: Request) -> None:
         turn = self._turns.pop(request)
         now_ms = self._clock.monotonic_ms()
-        self._rests.end(turn.host, now_ms, now_ms - turn.started_ms)
+        self._rests.record_end(turn.host, now_ms, now_ms - turn.started_ms)
         end = self._ends.pop(turn.host, None)
         if end is not None:
             end.set()
@@ -221,7 +223,7 @@ class ThrottleMiddleware:
     def _host_to_judge(self, request: Request) -> str | None:
         """Return the host of a request that was fetched; None if it was answered from a cache or the like."""
         if request in self._turns:  # a later middleware handled it
-            self._end(request)
+            self._end_turn(request)
         if request not in self._fetched:
             return None
         self._fetched.discard(request)
@@ -233,12 +235,12 @@ class ThrottleMiddleware:
         return retry_after_ms(value, date, self._clock.now_ms(), self._retry_after_max_ms)
 
     def _record_failure(self, host: str, asked_ms: int) -> None:
-        rest_ms = self._rests.fail(host, self._clock.monotonic_ms(), random.random(), asked_ms)
+        rest_ms = self._rests.record_failure(host, self._clock.monotonic_ms(), random.random(), asked_ms)
         self._stats_buffer.inc_value("bigcrawl/alone/back_off")
         logger.debug("%(host)s rests for %(rest).0f s", {"host": host, "rest": rest_ms / 1000})
         if self._rests.is_retired(host):
             logger.warning(
-                "%(host)s failed %(failures)d times in a row and is not asked again by this process",
+                "%(host)s failed %(failures)d times in a row and gets no more requests from this process",
                 {"host": host, "failures": self._failures_max},
             )
 

@@ -12,6 +12,7 @@ import os
 import sys
 from pathlib import Path
 
+from bigcrawl.logs.plain import print_text
 from bigcrawl.page_index.index_files import SUFFIXES, index_file, index_path
 
 _NICENESS = 10  # between the crawl and idle priority
@@ -33,11 +34,11 @@ def main() -> int:
                 continue
             indexed = index_file(path, kinds, int(given.mode, 8))
         except OSError as error:
-            _tell({"path": str(path), "error": str(error)})
+            print_text(json.dumps({"path": str(path), "error": str(error)}))
             status = 1
         else:
             if indexed is not None:
-                _tell({"path": str(path), "pages": indexed.pages, "problem": indexed.problem})
+                print_text(json.dumps({"path": str(path), "pages": indexed.pages, "problem": indexed.problem}))
     return status
 
 
@@ -48,13 +49,6 @@ def _is_missing(path: Path, kinds: list[str]) -> bool:
     except FileNotFoundError:
         return False
     return any(not index_path(path, kind).exists() for kind in kinds)
-
-
-def _tell(line: dict[str, object]) -> None:
-    try:
-        print(json.dumps(line), flush=True)
-    except BrokenPipeError:  # the node has ended
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -96,11 +96,11 @@ def read_line(line: bytes) -> Capture:
             str(values.get("digest", "")),
         )
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise ValueError(f"{line[:80]!r} is no line of CDXJ") from error
+        raise ValueError(f"{line[:80]!r} is not a line of a CDXJ index") from error
 
 
 def digest_of(fields: dict[bytes, bytes]) -> str:
-    return decoded(fields.get(b"warc-payload-digest", b"")).removeprefix("sha1:")
+    return decode_header(fields.get(b"warc-payload-digest", b"")).removeprefix("sha1:")
 
 
 def stamp_of(date: bytes) -> str:
@@ -117,7 +117,7 @@ def media_type(page: PageRecord) -> str:
     return page.media_type or "unk"
 
 
-def decoded(value: bytes) -> str:
+def decode_header(value: bytes) -> str:
     """Return a header's value as UTF-8, or else Latin-1."""
     try:
         return value.decode()

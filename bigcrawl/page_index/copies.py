@@ -19,7 +19,7 @@ from bigcrawl.page_index.page_records import page_records
 from bigcrawl.page_index.sorted_lines import SortedLines
 from bigcrawl.warc.origins import COPY_BYTES_MIN, URL_CHARS_MAX
 from bigcrawl.warc.records import SAME_PAYLOAD
-from bigcrawl.warc.rewriting import Reference
+from bigcrawl.warc.rewriting import NewReference
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,7 +31,7 @@ _KEPT, _RESPONSE, _REVISIT = b"0", b"1", b"2"
 _DIGEST: Final = b"sha1:"
 
 
-class _Found(NamedTuple):
+class _FoundRecord(NamedTuple):
     """A record of a payload, or only the id of a record that must be kept; numbers have leading zeros."""
 
     digest: bytes
@@ -45,7 +45,7 @@ class _Found(NamedTuple):
     target: bytes
 
 
-class Copies:
+class CopyFinder:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._found = SortedLines(directory)
@@ -70,14 +70,14 @@ class Copies:
                 if line:
                     self._found.add(line)
 
-    def find(self) -> None:
-        records = (_Found(*line[:-1].split(b" ", 8)) for line in self._found)
+    def find_copies(self) -> None:
+        records = (_FoundRecord(*line[:-1].split(b" ", 8)) for line in self._found)
         for _, group in groupby(records, lambda found: found.digest):
             self._look_at(group)
 
-    def _look_at(self, group: Iterator[_Found]) -> None:
+    def _look_at(self, group: Iterator[_FoundRecord]) -> None:
         kept = set()
-        first: _Found | None = next(group)
+        first: _FoundRecord | None = next(group)
         while first is not None and first.kind == _KEPT:
             kept.add(first.record_id)
             first = next(group, None)
@@ -91,7 +91,7 @@ class Copies:
                     return
                 waiting.add(b"%s %s\n" % (found.record_id, _KEPT))
                 if found.original != first.record_id and (found.kind != _RESPONSE or found.record_id not in kept):
-                    waiting.add(b"%s %s %s" % (found.original, found.kind, _change(found, first)))
+                    waiting.add(b"%s %s %s" % (found.original, found.kind, _change_line(found, first)))
             there = b""
             for line in waiting:
                 record_id, kind, *change = line.split(b" ", 2)
@@ -103,7 +103,7 @@ class Copies:
             waiting.close()
 
 
-def by_file(lines: Iterable[bytes]) -> Iterator[tuple[int, Iterator[Reference]]]:
+def by_file(lines: Iterable[bytes]) -> Iterator[tuple[int, Iterator[NewReference]]]:
     """Yield each file's number and its changes in order of offset; use them up before the next file."""
     for number, group in groupby(lines, lambda line: line.partition(b" ")[0]):
         yield int(number), map(_reference_of, group)
@@ -138,10 +138,10 @@ def _kept_line(page: PageRecord) -> bytes:
     return b"%s %s - - - - %s - -\n" % (words[0], _KEPT, record_id)
 
 
-def _change(found: _Found, first: _Found) -> bytes:
+def _change_line(found: _FoundRecord, first: _FoundRecord) -> bytes:
     return b"%s %s %s %s %s\n" % (found.file, found.offset, first.record_id, first.date, first.target)
 
 
-def _reference_of(line: bytes) -> Reference:
+def _reference_of(line: bytes) -> NewReference:
     _, offset, record_id, date, target = line[:-1].split(b" ", 4)
-    return Reference(int(offset), record_id, date, target)
+    return NewReference(int(offset), record_id, date, target)

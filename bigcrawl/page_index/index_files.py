@@ -1,8 +1,3 @@
-"""Makes the indexes of sealed WARC files, each in one pass over its file.
-
-An index with its final name is complete; remove it before rewriting its file.
-"""
-
 from __future__ import annotations
 
 from contextlib import ExitStack, closing, suppress
@@ -13,7 +8,7 @@ from bigcrawl.page_index import cdxj
 from bigcrawl.page_index.cdxj import CdxjIndex
 from bigcrawl.page_index.page_records import page_records
 from bigcrawl.private_files import FILE_MODE
-from bigcrawl.warc.files import WARC_SUFFIX, OsFiles, beside, locked, written_whole
+from bigcrawl.warc.files import WARC_SUFFIX, OsFiles, companion_path, locked_file, written_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,13 +22,13 @@ PARQUET: Final = "parquet"
 SUFFIXES: Final = {CDXJ: cdxj.SUFFIX, PARQUET: ".parquet"}
 
 
-class Indexed(NamedTuple):
+class IndexedFile(NamedTuple):
     path: Path
     pages: int
     problem: str
 
 
-class Index(Protocol):
+class PageIndex(Protocol):
     def add(self, page: PageRecord) -> None: ...
 
     def write(self, file: BinaryIO) -> None: ...
@@ -42,10 +37,10 @@ class Index(Protocol):
 
 
 def index_path(path: Path, kind: str = CDXJ) -> Path:
-    return beside(path, SUFFIXES[kind])
+    return companion_path(path, SUFFIXES[kind])
 
 
-def unindexed(directory: Path, kinds: Sequence[str]) -> list[Path]:
+def unindexed_files(directory: Path, kinds: Sequence[str]) -> list[Path]:
     names = {path.name for path in directory.iterdir()}
     sealed = sorted(name for name in names if name.endswith(WARC_SUFFIX))
     paths = [directory / name for name in sealed]
@@ -60,12 +55,14 @@ def remove_indexes(path: Path, files: Files | None = None) -> None:
         (files or OsFiles()).sync_directory(path.parent)
 
 
-def index_file(path: Path, kinds: Sequence[str], mode: int = FILE_MODE, files: Files | None = None) -> Indexed | None:
-    """Make the indexes of a sealed file; None if another process is making them. After an OSError, none has changed."""
-    with locked(path) as is_ours, ExitStack() as stack:
+def index_file(
+    path: Path, kinds: Sequence[str], mode: int = FILE_MODE, files: Files | None = None
+) -> IndexedFile | None:
+    """Make the indexes of a sealed file; None if another process does. After an OSError, none has changed."""
+    with locked_file(path) as is_ours, ExitStack() as stack:
         if not is_ours:
             return None
-        indexes = {kind: stack.enter_context(closing(_begun(kind, path))) for kind in kinds}
+        indexes = {kind: stack.enter_context(closing(_new_index(kind, path))) for kind in kinds}
         pages, problem = 0, ""
         try:
             for page in page_records(path):
@@ -77,7 +74,7 @@ def index_file(path: Path, kinds: Sequence[str], mode: int = FILE_MODE, files: F
         for kind, index in indexes.items():
             with written_whole(index_path(path, kind), files or OsFiles(mode)) as file:
                 index.write(file)
-    return Indexed(path, pages, problem)
+    return IndexedFile(path, pages, problem)
 
 
 def is_current(path: Path) -> bool:
@@ -88,7 +85,7 @@ def is_current(path: Path) -> bool:
         return all(file.read(len(line)) == line for line in index.lines()) and not file.read(1)
 
 
-def _begun(kind: str, path: Path) -> Index:
+def _new_index(kind: str, path: Path) -> PageIndex:
     if kind == PARQUET:
         from bigcrawl.page_index.parquet import ParquetIndex  # an extra
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _LINE_BYTES_MAX: Final = 1 << 20  # JSON may take six bytes per byte of a URL of 64 KiB
 
 
-def captures(directory: Path, url: str, damaged: list[Path] | None = None) -> list[Capture]:
+def find_captures(directory: Path, url: str, damaged: list[Path] | None = None) -> list[Capture]:
     """Return the captures of a URL's search key, oldest first; add unreadable files to `damaged`."""
     wanted = search_key(url.encode("utf-8", "surrogateescape")) + b" "
     found = []

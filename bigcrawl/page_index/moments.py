@@ -1,5 +1,3 @@
-"""Converts times of WARC records to numbers."""
-
 from __future__ import annotations
 
 import re
@@ -19,7 +17,6 @@ def to_ms(date: bytes) -> int | None:
 
 @lru_cache(16)
 def _to_seconds(date: bytes) -> int | None:
-    """Return a date's time, cached: a second has many pages."""
     try:
         return int(datetime.strptime(date.decode(), "%Y-%m-%dT%H:%M:%S").replace(tzinfo=UTC).timestamp())
     except ValueError:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bigcrawl.exceptions import CorruptionError
-from bigcrawl.media_types import BINARY, sniffed, type_told
+from bigcrawl.media_types import BINARY, sniff_media_type, type_told
 from bigcrawl.warc.heads import head_fields, http_head, is_http, parse_status
 from bigcrawl.warc.record_heads import record_heads
 
@@ -55,7 +55,7 @@ def page_records(path: Path, *, has_bodies: bool = False) -> Iterator[PageRecord
             if kind in CAPTURES and fields.get(b"warc-target-uri"):
                 if page is not None:
                     yield page
-                page, page_id = _begun(kind, record), fields.get(b"warc-record-id", b"")
+                page, page_id = _new_record(kind, record), fields.get(b"warc-record-id", b"")
             elif page is not None and fields.get(b"warc-concurrent-to") == page_id:
                 if record.block.startswith(_HEAD):
                     page = None
@@ -71,7 +71,7 @@ def page_records(path: Path, *, has_bodies: bool = False) -> Iterator[PageRecord
         raise damage
 
 
-def _begun(kind: bytes, record: RecordHead) -> PageRecord:
+def _new_record(kind: bytes, record: RecordHead) -> PageRecord:
     has_head = is_http(record.fields, record.block)
     head, body_at = http_head(record.block) if has_head else (b"", 0)
     found = parse_status(head)
@@ -79,7 +79,7 @@ def _begun(kind: bytes, record: RecordHead) -> PageRecord:
     body_bytes = record.block_bytes - body_at if body_at or not status else -1
     media_type = type_told(_find_types(head) if status else [record.fields.get(b"content-type", b"")])
     if status and not media_type and not http.keys() & _PACKINGS:
-        by_bytes = sniffed(record.block[body_at:] if body_at else b"")
+        by_bytes = sniff_media_type(record.block[body_at:] if body_at else b"")
         media_type = "" if by_bytes in ("text/plain", BINARY) else by_bytes
     return PageRecord(
         kind, record.offset, record.size, record.fields, status, body_bytes, http, {}, {}, record.body, media_type

@@ -1,5 +1,3 @@
-"""Finds the URLs of keys in the indexes of the crawl's WARC files that are here."""
-
 from __future__ import annotations
 
 from contextlib import suppress
@@ -18,11 +16,7 @@ WANTED_MAX: Final = 2_000_000
 
 
 def urls_of(directory: Path | None, wanted: Iterable[int], key_of: Callable[[str], int]) -> dict[int, str]:
-    """Return the URLs of those keys that an index has.
-
-    A line of a CDXJ has no key, so that of a GET is assumed; a table of pages has the key itself, and is read where a
-    file has no CDXJ.
-    """
+    """Return the URLs of those keys that an index has; of a CDXJ, whose lines have no key, as those of GETs."""
     left = {key for key, _ in zip(wanted, range(WANTED_MAX), strict=False)}
     found: dict[int, str] = {}
     if directory is None or not directory.is_dir():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 import pyarrow as pa
 from pyarrow import parquet
 
-from bigcrawl.page_index.cdxj import decoded, media_type
+from bigcrawl.page_index.cdxj import decode_header, media_type
 from bigcrawl.page_index.moments import to_ms
 from bigcrawl.url.canonical import host_of
 from bigcrawl.url.domain import PublicSuffixes
@@ -45,11 +45,13 @@ SCHEMA: Final = pa.schema(
         ("offset", pa.int64()),
         ("size", pa.int64()),
         ("key", pa.string()),
+        ("found", pa.timestamp("ms", tz="UTC")),
+        ("found_ip", pa.string()),
     ]
 )
 _REPEATING: Final = [
     *("host", "pld", "status", "type", "language", "parent", "depth", "priority", "ip", "server", "fetch_ms"),
-    *("outcome", "filename"),
+    *("outcome", "filename", "found_ip"),
 ]
 _ENCODINGS: Final = {"time": "DELTA_BINARY_PACKED", "offset": "DELTA_BINARY_PACKED"}
 _ROWS_MAX: Final = 1 << 15
@@ -103,7 +105,7 @@ class ParquetIndex:
 def row_of(page: PageRecord, suffixes: PublicSuffixes, filename: str) -> tuple[object, ...]:
     fields, http, notes = page.fields, page.http, page.notes
     url = text_of(fields[b"warc-target-uri"].strip(b"<>"))
-    host = _host(url)
+    host = _host_or_none(url)
     parent = notes.get(b"via") or page.request.get(b"referer")
     return (
         url,
@@ -111,30 +113,28 @@ def row_of(page: PageRecord, suffixes: PublicSuffixes, filename: str) -> tuple[o
         suffixes.pld(host) if host else None,
         to_ms(fields.get(b"warc-date", b"")),
         page.status or None,
-        _type(page),
-        _length(page),
-        decoded(fields.get(b"warc-payload-digest", b"")).removeprefix("sha1:") or None,
-        _language(http.get(b"content-language", b"")),
-        decoded(parent) if parent else None,
-        _number(notes.get(b"depth")),
-        _number(notes.get(b"priority")),
-        _told(fields.get(b"warc-ip-address")),
-        _told(http.get(b"server")),
-        _number(notes.get(b"fetchtimems")),
+        _declared_type(page),
+        _declared_length(page),
+        decode_header(fields.get(b"warc-payload-digest", b"")).removeprefix("sha1:") or None,
+        _first_language(http.get(b"content-language", b"")),
+        decode_header(parent) if parent else None,
+        _bounded_number(notes.get(b"depth")),
+        _bounded_number(notes.get(b"priority")),
+        _cut_value(fields.get(b"warc-ip-address")),
+        _cut_value(http.get(b"server")),
+        _bounded_number(notes.get(b"fetchtimems")),
         outcome_of(page),
         filename,
         page.offset,
         page.size,
-        _told(notes.get(b"key")),
+        _cut_value(notes.get(b"key")),
+        to_ms(notes.get(b"foundtime", b"")),
+        _cut_value(notes.get(b"foundaddress")),
     )
 
 
 def outcome_of(page: PageRecord) -> str:
-    """Return the outcome of a capture.
-
-    ``ok``, ``copy`` (stored by reference), ``truncated`` (incomplete body), ``unchanged`` (304), ``redirect``,
-    ``client-error``, ``server-error``, or ``other``.
-    """
+    """Return the outcome of a capture: ok, copy, truncated, unchanged, redirect, client-error, server-error, other."""
     if page.kind == b"response" and b"warc-truncated" in page.fields:
         return "truncated"
     match page.status // 100:
@@ -149,34 +149,34 @@ def outcome_of(page: PageRecord) -> str:
     return "other"
 
 
-def _type(page: PageRecord) -> str | None:
+def _declared_type(page: PageRecord) -> str | None:
     told = media_type(page._replace(kind=b"response"))
     return None if told == "unk" else told[:_TOLD_CHARS_MAX].lower()
 
 
-def _length(page: PageRecord) -> int | None:
+def _declared_length(page: PageRecord) -> int | None:
     if page.kind != b"revisit":
         return page.body_bytes if page.body_bytes >= 0 else None
     told = page.http.get(b"content-length", b"")
     return int(told) if told.isdigit() and len(told) <= _DIGITS_MAX else None
 
 
-def _language(told: bytes) -> str | None:
-    return decoded(told.partition(b",")[0].strip()).lower()[:_TOLD_CHARS_MAX] or None
+def _first_language(told: bytes) -> str | None:
+    return decode_header(told.partition(b",")[0].strip()).lower()[:_TOLD_CHARS_MAX] or None
 
 
-def _told(value: bytes | None) -> str | None:
-    return decoded(value)[:_TOLD_CHARS_MAX] if value else None
+def _cut_value(value: bytes | None) -> str | None:
+    return decode_header(value)[:_TOLD_CHARS_MAX] if value else None
 
 
-def _number(told: bytes | None) -> int | None:
+def _bounded_number(told: bytes | None) -> int | None:
     digits = told.removeprefix(b"-") if told else b""
     if told is None or not digits.isdigit() or len(digits) > _DIGITS_MAX:
         return None
     return max(-_INT32_MAX, min(int(told), _INT32_MAX))
 
 
-def _host(url: str) -> str | None:
+def _host_or_none(url: str) -> str | None:
     if not url.startswith(("http://", "https://")):
         return None
     try:

@@ -62,7 +62,7 @@ def search_key(url: bytes) -> bytes:
     if plain is None:
         return _general_key(url)
     host, path, query = plain.groups()
-    return _reversed(host) + b")" + _folded_path(path) + _folded_query(query)
+    return _reverse_labels(host) + b")" + _folded_path(path) + _folded_query(query)
 
 
 def _general_key(url: bytes) -> bytes:
@@ -82,12 +82,12 @@ def _general_key(url: bytes) -> bytes:
         host, _, path = path.lstrip(b"/").partition(b"/")  # http:////example.com/
         path = b"/" + path
     host = _cleaned_host(host)
-    path = _unescaped(path)
+    path = _unescape_fully(path)
     if host:
         path = _without_dots(path)
     path = _folded_path(quote_from_bytes(path, safe=_SAFE).encode())
-    query = quote_from_bytes(_unescaped(query), safe=_SAFE).encode()
-    front = _reversed(host) if host else scheme + b":"
+    query = quote_from_bytes(_unescape_fully(query), safe=_SAFE).encode()
+    front = _reverse_labels(host) if host else scheme + b":"
     if host:
         front += (b":" + port if port and port != _DEFAULT_PORTS.get(scheme.lower()) else b"") + b")"
     folded = _folded_query(query)
@@ -108,15 +108,15 @@ def _split_port(host: bytes) -> tuple[bytes, bytes]:
 
 
 def _cleaned_host(host: bytes) -> bytes:
-    host = _unescaped(host)
+    host = _unescape_fully(host)
     if not host.isascii() and len(host) <= _HOST_BYTES_MAX:
         with suppress(ValueError):
             host = host.decode("utf-8", "ignore").encode("idna")
     host = host.replace(b"..", b".").strip(b".")
-    return _address(host) or quote_from_bytes(host.lower(), safe=_SAFE).encode().lower()
+    return _canonical_address(host) or quote_from_bytes(host.lower(), safe=_SAFE).encode().lower()
 
 
-def _address(host: bytes) -> bytes:
+def _canonical_address(host: bytes) -> bytes:
     if not _match_address(host):
         return b""
     if host.isdigit():
@@ -127,7 +127,7 @@ def _address(host: bytes) -> bytes:
         return b""
 
 
-def _unescaped(text: bytes) -> bytes:
+def _unescape_fully(text: bytes) -> bytes:
     if b"%" not in text:
         return text
     for _ in range(_ROUNDS):
@@ -181,7 +181,7 @@ def _folded_query(query: bytes | None) -> bytes:
     return b"?" + query if query else b""
 
 
-def _reversed(host: bytes) -> bytes:
+def _reverse_labels(host: bytes) -> bytes:
     www = _www(host)
     if www:
         host = host[www.end() :]

@@ -1,7 +1,4 @@
-"""Sorts lines with bounded memory: sorted runs on disk, merged at the end.
-
-Every 64 runs of a level become one run of the next level.
-"""
+"""Sorts lines with bounded memory: sorted runs on disk, merged by 64 at each level."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ class SortedLines:
     def close(self) -> None:
         self._lines = []
         for runs in self._levels:
-            _close(runs)
+            _close_runs(runs)
 
     def add(self, line: bytes) -> None:
         self._lines.append(line)
@@ -49,23 +46,23 @@ class SortedLines:
 
     def _end_run(self) -> None:
         self._lines.sort()
-        run = self._written(self._lines)
+        run = self._write_run(self._lines)
         self._lines, self._bytes = [], 0
         for runs in self._levels:
             runs.append(run)
             if len(runs) < _RUNS_MAX:
                 return
-            run = self._written(heapq.merge(*map(_from_start, runs)))
-            _close(runs)
+            run = self._write_run(heapq.merge(*map(_from_start, runs)))
+            _close_runs(runs)
         self._levels.append([run])
 
-    def _written(self, lines: Iterable[bytes]) -> BinaryIO:
+    def _write_run(self, lines: Iterable[bytes]) -> BinaryIO:
         run: BinaryIO = tempfile.TemporaryFile(dir=self._directory)  # noqa: SIM115 - closed with the others
         run.writelines(lines)
         return run
 
 
-def _close(runs: list[BinaryIO]) -> None:
+def _close_runs(runs: list[BinaryIO]) -> None:
     while runs:
         runs.pop().close()
 

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Final
 
 from bigcrawl.exceptions import ConfigError, TransientStoreError
+from bigcrawl.logs.plain import print_text
 from bigcrawl.page_store.process import STALL_S
-from bigcrawl.page_store.uploads import REFUSALS_MAX, Uploads
+from bigcrawl.page_store.uploads import REFUSALS_MAX, DirectoryUploads
 from bigcrawl.page_store.watchdog import Watchdog
-from bigcrawl.store.whole_files import WholeFiles
+from bigcrawl.store.whole_files import StoredFiles
 
 _NICENESS: Final = 10  # between the crawl and idle priority
 
@@ -25,20 +26,20 @@ _NICENESS: Final = 10  # between the crawl and idle priority
 def main() -> int:
     given = _parser().parse_args()
     os.nice(_NICENESS)
-    uploads: Uploads | None = None
+    uploads: DirectoryUploads | None = None
 
     def fail(error: object) -> None:
         at, refused = (uploads.at, uploads.refused) if uploads is not None else ("", [])
-        _tell({"error": str(error), "at": at, "refused": refused})
+        print_text(json.dumps({"error": str(error), "at": at, "refused": refused}))
 
     silence = f"nothing has moved for {given.stall:g} s: {given.url}, or the disk, does not answer"
     watchdog = Watchdog(given.stall, lambda: fail(silence))
     try:
-        store = WholeFiles(given.url, "BIGCRAWL_WARC_STORE_URL", watchdog.record_progress)
-        uploads = Uploads(store, _suffixes(given.known), _suffixes(given.required), given.refusals)
+        store = StoredFiles(given.url, "BIGCRAWL_WARC_STORE_URL", watchdog.record_progress)
+        uploads = DirectoryUploads(store, _parse_suffixes(given.known), _parse_suffixes(given.required), given.refusals)
         for done in uploads.of_directory(given.directory, given.wait, given.after):
             watchdog.record_progress()
-            _tell({**done._asdict(), "path": str(done.path)})
+            print_text(json.dumps({**done._asdict(), "path": str(done.path)}))
     except (ConfigError, TransientStoreError, OSError) as error:
         fail(error)
         return 1
@@ -58,15 +59,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _suffixes(text: str) -> list[str]:
+def _parse_suffixes(text: str) -> list[str]:
     return [suffix for suffix in text.split(",") if suffix]
-
-
-def _tell(line: dict[str, object]) -> None:
-    try:
-        print(json.dumps(line), flush=True)
-    except BrokenPipeError:  # the node has ended
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

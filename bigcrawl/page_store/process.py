@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.json_text import read_json
-from bigcrawl.page_store.uploads import REFUSALS_MAX, Uploaded
+from bigcrawl.page_store.uploads import REFUSALS_MAX, UploadResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,10 +23,7 @@ STOP_S: Final = 5.0
 
 
 class UploadError(TransientStoreError):
-    """A process could not upload all files.
-
-    `at` is the last file that it tried. `refused` has the refused files, or none if too many in a row were.
-    """
+    """A process could not upload all files; `at` is the last tried, `refused` the refused ones unless all were."""
 
     def __init__(self, reason: str, at: str = "", refused: Sequence[str] = ()) -> None:
         super().__init__(reason)
@@ -36,11 +33,7 @@ class UploadError(TransientStoreError):
 
 @dataclass(frozen=True, slots=True)
 class UploadOrders:
-    """What to upload, and where to.
-
-    Each file needs its `required` indexes. A process ends after `refusals_max` refused files in a row, or `stall_s`
-    without progress.
-    """
+    """What to upload, each file with its `required` indexes, until `refusals_max` in a row or `stall_s` of silence."""
 
     directory: Path
     url: str
@@ -72,14 +65,14 @@ class UploadProcess:
         )
         self.pid = self._process.pid
 
-    def uploaded(self) -> Iterator[Uploaded]:
+    def uploaded(self) -> Iterator[UploadResult]:
         """Yield the result of each file until the process has ended; raise UploadError if it failed."""
         failure: dict[str, Any] = {}
         assert self._process.stdout is not None
         with self._complaint, self._process.stdout as lines:
             for line in lines:
-                told = self._read(line)
-                if isinstance(told, Uploaded):
+                told = self._parse_line(line)
+                if isinstance(told, UploadResult):
                     yield told
                 else:
                     failure = told
@@ -88,7 +81,7 @@ class UploadProcess:
                 reason = failure.get("error") or self._last_words(status)
                 raise UploadError(reason, failure.get("at", ""), failure.get("refused", ()))
 
-    def leave(self) -> None:
+    def detach(self) -> None:
         assert self._process.stdout is not None
         self._process.stdout.close()
         self._complaint.close()
@@ -109,9 +102,9 @@ class UploadProcess:
         last = self._complaint.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
         return f"the process that uploads ended with status {status}: {last[:500]}"
 
-    def _read(self, line: bytes) -> Uploaded | dict[str, Any]:
+    def _parse_line(self, line: bytes) -> UploadResult | dict[str, Any]:
         try:
             told = read_json(line)
-            return told if "error" in told else Uploaded(**{**told, "path": self._directory / told["path"]})
+            return told if "error" in told else UploadResult(**{**told, "path": self._directory / told["path"]})
         except (ValueError, TypeError, KeyError) as problem:  # killed, or another version
             return {"error": f"the process that uploads said {line[:200]!r}: {problem!r}"}

@@ -8,24 +8,21 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.store.whole_files import PART_BYTES
 from bigcrawl.warc.directory_mark import MARK, DirectoryMark
-from bigcrawl.warc.files import WARC_SUFFIX, OsFiles, beside, locked
+from bigcrawl.warc.files import WARC_SUFFIX, OsFiles, companion_path, locked_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from bigcrawl.store.whole_files import WholeFiles
+    from bigcrawl.store.whole_files import StoredFiles
 
 POLL_S: Final = 0.5
 REFUSALS_MAX: Final = 2
 """After this many refused files in a row, the store is assumed to refuse all."""
 
 
-class Uploaded(NamedTuple):
-    """The result for one file, which stays here if there was a problem.
-
-    `bytes` includes its indexes. `was_there`: the store already had the file.
-    """
+class UploadResult(NamedTuple):
+    """The result for one file, which stays here after a problem; `was_there` if the store had it already."""
 
     path: Path
     bytes: int
@@ -33,14 +30,11 @@ class Uploaded(NamedTuple):
     problem: str = ""
 
 
-class Uploads:
-    """The uploads of a directory's files, which need their `required` indexes first.
-
-    `at` is the last file that was tried; `refused` has the refused files, or none if too many in a row were.
-    """
+class DirectoryUploads:
+    """The uploads of a directory's files, which need their `required` indexes first; `refused` are the refused ones."""
 
     def __init__(
-        self, store: WholeFiles, known: Sequence[str], required: Sequence[str], refusals_max: int = REFUSALS_MAX
+        self, store: StoredFiles, known: Sequence[str], required: Sequence[str], refusals_max: int = REFUSALS_MAX
     ) -> None:
         self._store = store
         self._known = known
@@ -50,19 +44,15 @@ class Uploads:
         self.at = ""
         self.refused: list[str] = []
 
-    def of_directory(self, directory: Path, wait_s: float = 0.0, after: str = "") -> Iterator[Uploaded]:
-        """Upload files, those after `after` first; wait `wait_s` for locked or unindexed ones.
-
-        A refused file does not stop others, unless `refusals_max` are refused in a row. TransientStoreError is raised
-        at the end.
-        """
+    def of_directory(self, directory: Path, wait_s: float = 0.0, after: str = "") -> Iterator[UploadResult]:
+        """Upload files, those after `after` first, waiting `wait_s` for locked ones; raise TransientStoreError last."""
         until_s = time.monotonic() + wait_s
         refused: dict[Path, TransientStoreError] = {}
         while waiting := [path for path in waiting_files(directory) if path not in self._has_problem | refused.keys()]:
             has_done, in_a_row = False, 0
             for path in sorted(waiting, key=lambda path: path.name <= after):
                 try:
-                    done = self._tried(path)
+                    done = self._try_upload(path)
                 except TransientStoreError as error:
                     refused[path], in_a_row = error, in_a_row + 1
                     if in_a_row >= self._refusals_max:
@@ -80,31 +70,31 @@ class Uploads:
             self.refused = [path.name for path in refused]
             raise next(iter(refused.values()))
 
-    def _tried(self, path: Path) -> Uploaded | None:
+    def _try_upload(self, path: Path) -> UploadResult | None:
         self.at = path.name
         try:
             done = self.upload(path)
         except OSError as error:
-            done = Uploaded(path, 0, was_there=False, problem=f"{path} cannot be moved: {error.strerror or error}")
+            done = UploadResult(path, 0, was_there=False, problem=f"{path} cannot be moved: {error.strerror or error}")
         if done is not None and done.problem:
             self._has_problem.add(path)
         return done
 
-    def upload(self, path: Path) -> Uploaded | None:
+    def upload(self, path: Path) -> UploadResult | None:
         """Upload a WARC file with its indexes; return None if it is locked, gone, or not indexed yet."""
         if not self._is_indexed(path):  # without locking it, which would stop an indexer
             return None
-        with locked(path) as is_ours:
+        with locked_file(path) as is_ours:
             if not is_ours or not self._is_indexed(path):
                 return None
-            indexes = [index for suffix in self._known if (index := beside(path, suffix)).exists()]
+            indexes = [index for suffix in self._known if (index := companion_path(path, suffix)).exists()]
             size = sum(each.stat().st_size for each in (path, *indexes))
             if any(self._store.is_same(each.name, each) for each in (path, *indexes)):
                 problem = (
                     f"{path} stays here: {self._store.url} has this very file, by a link or mount, and no copy; "
                     "name another store"
                 )
-                return Uploaded(path, size, was_there=True, problem=problem)
+                return UploadResult(path, size, was_there=True, problem=problem)
             self._require_store(path.parent)
             held = self._store.holds(path.name, path)
             if held is False:
@@ -112,33 +102,33 @@ class Uploads:
                     f"{path} stays here: {self._store.url} has another file of this name; if this one was compacted or "
                     "repaired after that was uploaded, remove the older one there, or else rename one of the two"
                 )
-                return Uploaded(path, size, was_there=True, problem=problem)
+                return UploadResult(path, size, was_there=True, problem=problem)
             for each in indexes:
                 if not self._store.holds(each.name, each):
-                    self._put(each)
+                    self._store_file(each)
             if not held:
-                self._put(path)
+                self._store_file(path)
             self._store.check_mark()
             files = OsFiles()
             for each in (*indexes, path):  # a crash between them only costs a new index
                 files.remove(each)
             files.sync_directory(path.parent)
-        return Uploaded(path, size, was_there=bool(held))
+        return UploadResult(path, size, was_there=bool(held))
 
     def _require_store(self, directory: Path) -> None:
         directory_mark = DirectoryMark(directory)
         if not self._store.may_be_unmounted or not directory_mark.exists():
             return
-        mark = f"{MARK}-{directory_mark.require()}"
+        mark = f"{MARK}-{directory_mark.require_id()}"
         if not directory_mark.has_store(self._store.url):
             self._store.put_mark(mark)
             directory_mark.record_store(self._store.url)
-        self._store.require(mark)
+        self._store.require_mark(mark)
 
     def _is_indexed(self, path: Path) -> bool:
-        return all(beside(path, suffix).exists() for suffix in self._required)
+        return all(companion_path(path, suffix).exists() for suffix in self._required)
 
-    def _put(self, path: Path) -> None:
+    def _store_file(self, path: Path) -> None:
         store = self._store
         try:
             store.put(path.name, path)

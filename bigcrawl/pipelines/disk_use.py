@@ -16,11 +16,7 @@ LOOK_S: Final = 1.0
 
 
 class DiskUse:
-    """Watches the disk of a directory, which may be `percent_max` full while files wait for the store.
-
-    `staying` has names of files that are not waited for, and may change. `complaint` is the last problem found, as a
-    sentence, or empty.
-    """
+    """Watches the disk of a directory, `percent_max` full at most while files wait, but for those `staying` here."""
 
     def __init__(self, directory: Path, percent_max: int, staying: Container[str] = ()) -> None:
         self._directory = directory
@@ -30,20 +26,20 @@ class DiskUse:
         self._is_over = threading.Event()
 
     def start(self) -> None:
-        threading.Thread(target=self._watch, name="warc-disk-use", daemon=True).start()
+        threading.Thread(target=self._poll_disk, name="warc-disk-use", daemon=True).start()
 
     def stop(self) -> None:
         self._is_over.set()
 
-    def _watch(self) -> None:
+    def _poll_disk(self) -> None:
         while not self._is_over.is_set():
             try:
-                self.complaint = self._look()
+                self.complaint = self._complaint_now()
             except OSError:
                 self.complaint = ""  # the writers there report the error
             self._is_over.wait(LOOK_S)
 
-    def _look(self) -> str:
+    def _complaint_now(self) -> str:
         percent = percent_used(self._directory)
         if percent < self._percent_max:
             return ""

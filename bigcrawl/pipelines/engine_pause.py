@@ -1,5 +1,3 @@
-"""Pauses Scrapy's engine for reasons that come and go."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
@@ -11,24 +9,20 @@ _OURS: Final = int(True)  # equals True, but is another object
 
 
 class EnginePause:
-    """Pauses the engine while there is a reason.
-
-    The operator's pause stays in force. If the operator ends a pause, the next reason begins one. The engine's only
-    flag, `paused`, is `_OURS` unless another party has paused it.
-    """
+    """Pauses the engine while there is a reason. Its flag `paused` is `_OURS`, unless an operator has paused it."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._reasons: set[str] = set()
 
-    def begin(self, reason: str) -> None:
+    def pause_for(self, reason: str) -> None:
         engine: Any = self._crawler.engine
         if not engine.paused:
             engine.pause()
             engine.paused = _OURS
         self._reasons.add(reason)
 
-    def end(self, reason: str) -> None:
+    def resume_for(self, reason: str) -> None:
         self._reasons.discard(reason)
         engine: Any = self._crawler.engine
         if engine.paused is _OURS and not self._reasons:

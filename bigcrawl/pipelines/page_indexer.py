@@ -1,8 +1,7 @@
 """Indexes the WARC files of a node after they are sealed, and those that earlier runs left without an index.
 
-A large file takes some 20 seconds of CPU per gibibyte, which would slow the crawl's threads, so a process of low
-priority indexes it. Small files take milliseconds in a thread, except as Parquet, whose imports would stay in memory.
-No page waits for an index. A failed index is retried every five minutes, and after the next start.
+A large file takes some 20 seconds of CPU per gibibyte, so a process of low priority indexes it; a small one takes
+milliseconds in a thread, except as Parquet, whose imports would stay in memory. A failed index is retried.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.json_text import read_json
-from bigcrawl.page_index.index_files import PARQUET, Indexed, index_file, index_path, unindexed
+from bigcrawl.page_index.index_files import PARQUET, IndexedFile, index_file, index_path, unindexed_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,7 +32,7 @@ _REMEDY: Final = "the next start makes it, or `scrapy frontier warc index`"
 class PageIndexer:
     """Indexes files in the background, one by one, and calls `is_made` in its thread after each."""
 
-    def __init__(self, kinds: Sequence[str], mode: int, is_made: Callable[[Indexed], object]) -> None:
+    def __init__(self, kinds: Sequence[str], mode: int, is_made: Callable[[IndexedFile], object]) -> None:
         self._kinds = kinds
         self._mode = mode
         self._is_made = is_made
@@ -43,10 +42,10 @@ class PageIndexer:
         self._process: subprocess.Popen[bytes] | None = None
         self._here: Path | None = None
         self._left: subprocess.Popen[bytes] | None = None  # outlives the crawl
-        self._thread = threading.Thread(target=self._run, name="warc-index", daemon=True)
+        self._thread = threading.Thread(target=self._index_files, name="warc-index", daemon=True)
         self._starting = threading.Lock()
 
-    def add(self, path: Path) -> None:
+    def add_file(self, path: Path) -> None:
         """Index a sealed file if it has no index. Thread-safe; raises nothing."""
         if not self._kinds:
             return
@@ -57,14 +56,11 @@ class PageIndexer:
 
     def add_missing(self, directory: Path) -> None:
         if self._kinds:
-            for path in unindexed(directory, self._kinds):
-                self.add(path)
+            for path in unindexed_files(directory, self._kinds):
+                self.add_file(path)
 
     def end(self, within_s: float) -> None:
-        """Wait for the remaining files, at most `within_s`.
-
-        A running process may outlive this. A file that the thread is still indexing is given to a new process.
-        """
+        """Wait for the remaining files, at most `within_s`; a process gets the thread's file, and may outlive this."""
         self._waiting.put(None)
         if self._thread.ident is None:
             return
@@ -73,16 +69,16 @@ class PageIndexer:
         process, here = self._process, self._here
         if self._thread.is_alive():
             if here is not None:
-                process = self._left = self._leave(here)
+                process = self._left = self._leave_to_process(here)
             logger.info(
-                "WARC files are left to be indexed: %(who)s; if it is stopped, %(remedy)s",
+                "WARC files still have to be indexed: %(who)s; if it is stopped, %(remedy)s",
                 {"who": f"process {process.pid} goes on" if process else "none goes on", "remedy": _REMEDY},
             )
 
-    def _run(self) -> None:
-        while not self._is_ending.is_set() and (path := self._next()) is not None:
+    def _index_files(self) -> None:
+        while not self._is_ending.is_set() and (path := self._next_file()) is not None:
             try:
-                indexed = self._index(path)
+                indexed = self._index_file(path)
             except (OSError, ValueError) as error:
                 if path not in self._again_s:
                     remedy = f"it is tried again every {AGAIN_S / 60:g} minutes; or {_REMEDY}"
@@ -102,10 +98,13 @@ class PageIndexer:
                 continue
             if indexed.problem:
                 found = {"problem": indexed.problem, "pages": indexed.pages}
-                logger.error("%(problem)s; its index has the %(pages)d pages before; see `scrapy frontier warc`", found)
+                logger.error(
+                    "%(problem)s; its index has only the %(pages)d pages before that place; see `scrapy frontier warc`",
+                    found,
+                )
             self._is_made(indexed)
 
-    def _next(self) -> Path | None:
+    def _next_file(self) -> Path | None:
         """Wait for a new file and return it, or a file due for a retry; None at the end."""
         again = self._again_s
         rest_s = max(0.0, min(again.values()) - time.monotonic()) if again else None
@@ -120,7 +119,7 @@ class PageIndexer:
     def _is_indexed(self, path: Path) -> bool:
         return all(index_path(path, kind).exists() for kind in self._kinds)
 
-    def _index(self, path: Path) -> Indexed | None:
+    def _index_file(self, path: Path) -> IndexedFile | None:
         try:
             is_small = path.stat().st_size < SMALL_BYTES
         except FileNotFoundError:
@@ -135,7 +134,7 @@ class PageIndexer:
         finally:
             self._here = None
 
-    def _index_apart(self, path: Path) -> Indexed | None:
+    def _index_apart(self, path: Path) -> IndexedFile | None:
         self._process = process = self._begin_process(path, output=subprocess.PIPE)
         told, complaint = process.communicate()
         self._process = None
@@ -148,9 +147,9 @@ class PageIndexer:
         answer = read_json(lines[-1])
         if "error" in answer:
             raise OSError(answer["error"])
-        return Indexed(path, answer["pages"], answer["problem"])
+        return IndexedFile(path, answer["pages"], answer["problem"])
 
-    def _leave(self, path: Path) -> subprocess.Popen[bytes] | None:
+    def _leave_to_process(self, path: Path) -> subprocess.Popen[bytes] | None:
         try:
             return self._begin_process(path, "--left", output=subprocess.DEVNULL)
         except OSError as error:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from bigcrawl.config import CrawlConfig
-    from bigcrawl.page_store.uploads import Uploaded
+    from bigcrawl.page_store.uploads import UploadResult
     from bigcrawl.pipelines.engine_pause import EnginePause
 
 logger = logging.getLogger(__name__)
@@ -28,16 +28,14 @@ _REASON: Final = "files that wait for the store fill the disk"
 _REMEDY: Final = "if no line above says why they wait, see `scrapy frontier warc index` and `warc upload`"
 
 
-class PageShipping:
-    """Uploads files from `begin` to `end`."""
-
+class WarcUploads:
     def __init__(self, crawler: Crawler, directory: Path, config: CrawlConfig, url: str, pause: EnginePause) -> None:
         self._crawler = crawler
         self._directory = directory
         self._pause = pause
         self._timer: CallLaterResult | None = None
         self._has_complained = False
-        self._uncounted: deque[Uploaded | None] = deque()
+        self._uncounted: deque[UploadResult | None] = deque()
         required = [SUFFIXES[kind] for kind in config.warc_indexes]
         self._uploader = PageUploader(directory, url, tuple(SUFFIXES.values()), required, self._uncounted.append)
         self._disk = DiskUse(directory, config.warc_disk_percent_max, self._uploader.staying)
@@ -45,10 +43,10 @@ class PageShipping:
     def begin(self) -> None:
         self._uploader.start()
         self._disk.start()
-        self._look()
+        self._check_disk()
 
-    def look(self) -> None:
-        self._uploader.look()
+    def check_for_files(self) -> None:
+        self._uploader.check_for_files()
 
     async def end(self, within_s: float) -> None:
         """Upload the remaining files; wait at most `within_s`. A running process may outlive this."""
@@ -59,8 +57,8 @@ class PageShipping:
         await run_in_thread(self._uploader.end, within_s)
         self._count_uploads()
 
-    def _look(self) -> None:
-        self._timer = call_later(LOOK_S, self._look)
+    def _check_disk(self) -> None:
+        self._timer = call_later(LOOK_S, self._check_disk)
         self._count_uploads()
         complaint = self._disk.complaint
         if bool(complaint) == self._has_complained:
@@ -69,10 +67,10 @@ class PageShipping:
         if complaint:
             told = {"complaint": complaint, "remedy": _REMEDY}
             logger.error("%(complaint)s; the crawl pauses until there is room: %(remedy)s", told)
-            self._pause.begin(_REASON)
+            self._pause.pause_for(_REASON)
         else:
             logger.info("the disk of %(directory)s has room again; the crawl continues", {"directory": self._directory})
-            self._pause.end(_REASON)
+            self._pause.resume_for(_REASON)
 
     def _count_uploads(self) -> None:
         """Count files and failures in the stats, which only the crawl's thread may change."""

@@ -1,5 +1,3 @@
-"""Marks the WARC file in use for other machines, and looks for files whose writers have died."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -12,12 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class PageUpkeep:
-    """Calls two functions repeatedly, until it is ended.
-
-    `beat`, called every `BEAT_S`, touches the file in use. `look` is called every `QUIET_S`, so that a file with an
-    uncertain writer is either quiet or in use at the next call.
-    """
+class PeriodicPageWork:
+    """Calls two functions until it is ended: `beat` touches the file in use, `look` finds those of dead writers."""
 
     def __init__(self, beat: Callable[[], Any], look: Callable[[], Any]) -> None:
         self._every = {beat: BEAT_S, look: QUIET_S}
@@ -25,16 +19,16 @@ class PageUpkeep:
 
     def begin(self) -> None:
         for function in self._every:
-            self._wait(function)
+            self._schedule_call(function)
 
     def end(self) -> None:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
 
-    def _wait(self, function: Callable[[], Any]) -> None:
-        self._timers[function] = call_later(self._every[function], self._call, function)
+    def _schedule_call(self, function: Callable[[], Any]) -> None:
+        self._timers[function] = call_later(self._every[function], self._call_and_reschedule, function)
 
-    def _call(self, function: Callable[[], Any]) -> None:
-        self._wait(function)
+    def _call_and_reschedule(self, function: Callable[[], Any]) -> None:
+        self._schedule_call(function)
         function()

@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.page_store.process import UploadError, UploadOrders, UploadProcess
-from bigcrawl.page_store.uploads import Uploaded, waiting_files
+from bigcrawl.page_store.uploads import UploadResult, waiting_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,11 +34,7 @@ _REMEDY: Final = "the next start uploads them, or `scrapy frontier warc upload`"
 
 
 class PageUploader:
-    """Uploads files in the background, each once it has all indexes whose suffixes are in `required`.
-
-    `note` is called in the uploader's thread for each uploaded file, and with None for each failure. `staying` has the
-    names of files that only an operator can repair.
-    """
+    """Uploads files in the background, each once it has its `required` indexes; `note` is called in its thread."""
 
     def __init__(
         self,
@@ -46,7 +42,7 @@ class PageUploader:
         url: str,
         known: Sequence[str],
         required: Sequence[str],
-        note: Callable[[Uploaded | None], object],
+        note: Callable[[UploadResult | None], object],
     ) -> None:
         self._directory = directory
         self._url = url
@@ -61,13 +57,13 @@ class PageUploader:
         self.staying: set[str] = set()
         self._process: UploadProcess | None = None
         self._left: UploadProcess | None = None  # the last process, which may outlive the crawl
-        self._thread = threading.Thread(target=self._run, name="warc-upload", daemon=True)
+        self._thread = threading.Thread(target=self._upload_repeatedly, name="warc-upload", daemon=True)
 
     def start(self) -> None:
         self._wake.set()
         self._thread.start()
 
-    def look(self) -> None:
+    def check_for_files(self) -> None:
         self._wake.set()
 
     def end(self, within_s: float) -> None:
@@ -81,19 +77,19 @@ class PageUploader:
         if not self._is_last:
             with suppress(OSError):
                 process = self._left = UploadProcess(self._orders, WAIT_AT_END_S, self._after)
-                process.leave()
+                process.detach()
         who = f"process {process.pid} goes on" if process else "none goes on"
         logger.info(
-            "WARC files are left to be uploaded to %(url)s: %(who)s; if it is stopped, %(remedy)s",
+            "WARC files still have to be uploaded to %(url)s: %(who)s; if it is stopped, %(remedy)s",
             {"url": self._url, "who": who, "remedy": _REMEDY},
         )
 
-    def _run(self) -> None:
+    def _upload_repeatedly(self) -> None:
         rest_s = REST_S
         while not self._is_ending.is_set():
             self._wake.wait(LOOK_S)
             self._wake.clear()
-            if self._has_work() and not self._upload(0.0):
+            if self._has_work() and not self._upload_once(0.0):
                 self._is_ending.wait(rest_s)
                 rest_s = min(2 * rest_s, REST_S_MAX)
                 self._wake.set()
@@ -101,7 +97,7 @@ class PageUploader:
                 rest_s = REST_S
         self._is_last = True
         if self._left is None and self._has_work():
-            self._upload(WAIT_AT_END_S)
+            self._upload_once(WAIT_AT_END_S)
 
     def _has_work(self) -> bool:
         try:
@@ -109,12 +105,12 @@ class PageUploader:
         except OSError:
             return False  # the writers there report the error
 
-    def _upload(self, wait_s: float) -> bool:
+    def _upload_once(self, wait_s: float) -> bool:
         has_moved = False
         try:
             self._process = UploadProcess(self._orders, wait_s, self._after)
             for done in self._process.uploaded():
-                self._heed(done)
+                self._handle_result(done)
                 has_moved = has_moved or not done.problem
         except (OSError, UploadError) as problem:
             self._note(None)
@@ -130,10 +126,10 @@ class PageUploader:
             self._process = None
         if self._is_away:
             self._is_away = False
-            logger.info("%(url)s takes WARC files again", {"url": self._url})
+            logger.info("%(url)s accepts WARC files again", {"url": self._url})
         return True
 
-    def _heed(self, done: Uploaded) -> None:
+    def _handle_result(self, done: UploadResult) -> None:
         if not done.problem:
             self.staying.discard(done.path.name)
             self._note(done)
@@ -149,7 +145,7 @@ class PageUploader:
         if new := sorted(refused - self.staying):
             self.staying.update(new)
             told = {"url": self._url, "files": ", ".join(new), "error": error, "directory": self._directory}
-            logger.error("%(url)s takes files, but not %(files)s: %(error)s; they wait in %(directory)s", told)
+            logger.error("%(url)s accepts other files, but not %(files)s: %(error)s; they wait in %(directory)s", told)
 
     def _tell_left(self) -> None:
         try:
@@ -165,7 +161,7 @@ class PageUploader:
             return
         self._is_away = True
         logger.error(
-            "WARC files are not uploaded to %(url)s: %(error)s; they wait in %(directory)s, and the store is asked "
-            "again until it takes them",
+            "WARC files are not uploaded to %(url)s: %(error)s; they wait in %(directory)s, and the upload is "
+            "retried until it succeeds",
             {"url": self._url, "error": error, "directory": self._directory},
         )

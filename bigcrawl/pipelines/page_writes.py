@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from bigcrawl.pipelines.engine_pause import EnginePause
     from bigcrawl.stats_buffer import StatsBuffer
     from bigcrawl.warc.group_commit import GroupCommit
-    from bigcrawl.warc.records import Exchange, Note
-    from bigcrawl.warc.segments import WarcWriter, Written
+    from bigcrawl.warc.records import Conversion, Exchange, Note
+    from bigcrawl.warc.segments import WarcWriter, WrittenRecords
 
 logger = logging.getLogger(__name__)
 
@@ -54,9 +54,9 @@ class PageWrites:
         self._pause = pause
         self._stats_buffer = stats_buffer
         self._retry_seconds = retry_seconds
-        self._unwritten: deque[Exchange | Note] = deque()
-        self._unsafe: deque[Exchange | Note] = deque()  # written, and kept until a sync has confirmed them
-        self._last: Written | None = None
+        self._unwritten: deque[Exchange | Note | Conversion] = deque()
+        self._unsafe: deque[Exchange | Note | Conversion] = deque()  # written, and kept until a sync has confirmed them
+        self._last: WrittenRecords | None = None
         self._is_hanging = False
         self._retry: CallLaterResult | None = None
 
@@ -71,8 +71,8 @@ class PageWrites:
 
     @property
     def safe_pages(self) -> int:
-        """The number of safe pages and notes, counted from the first."""
-        return self._disk.safe
+        """How many of the first pages and notes are on disk, without a gap."""
+        return self._disk.safe_count
 
     def hurry(self) -> None:
         self._disk.hurry()
@@ -92,11 +92,8 @@ class PageWrites:
                 {"count": len(self._unwritten), "directory": self._directory},
             )
 
-    def write(self, item: Exchange | Note) -> Written | None:
-        """Write an item, or keep it until there is room. Return the written record; None if it waits.
-
-        An exception that is not the disk's fault is raised, and the item is not kept.
-        """
+    def write(self, item: Exchange | Note | Conversion) -> WrittenRecords | None:
+        """Write an item and return its record, or keep it until there is room (None). Other errors are raised."""
         self._unwritten.append(item)
         # If others wait, so does this one; the timer is running.
         if len(self._unwritten) == 1:
@@ -131,7 +128,7 @@ class PageWrites:
             self._forget_safe()
 
     def _forget_safe(self) -> None:
-        unsafe = self._disk.written - self._disk.safe
+        unsafe = self._disk.written - self._disk.safe_count
         while len(self._unsafe) > unsafe:
             self._unsafe.popleft()
 
@@ -156,7 +153,7 @@ class PageWrites:
     def _wait_for_room(self, error: TransientStoreError) -> None:
         if self._retry is None:
             logger.error("%(error)s; the crawl pauses until there is room", {"error": error})
-            self._pause.begin(_NO_ROOM)
+            self._pause.pause_for(_NO_ROOM)
         self._retry_later()
 
     def _try_again(self) -> None:
@@ -181,4 +178,4 @@ class PageWrites:
             return
         self._cancel_retry()
         logger.info("%(directory)s has room again; the crawl continues", {"directory": self._directory})
-        self._pause.end(_NO_ROOM)
+        self._pause.resume_for(_NO_ROOM)

@@ -12,6 +12,7 @@ BIGCRAWL_WARC_SYNC_SECONDS) loses an acknowledged page. `pipelines.page_writes` 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from contextlib import suppress
@@ -28,24 +29,25 @@ from scrapy.utils.asyncio import call_later, run_in_thread
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from bigcrawl import __version__
-from bigcrawl.clock import SystemClock
+from bigcrawl.clock import SystemClock, time_text
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.links import PAGE_PART
 from bigcrawl.links.page import charset_of
 from bigcrawl.page_index.index_files import remove_indexes
 from bigcrawl.pipelines.engine_pause import EnginePause
 from bigcrawl.pipelines.page_indexer import PageIndexer
-from bigcrawl.pipelines.page_upkeep import PageUpkeep
+from bigcrawl.pipelines.page_upkeep import PeriodicPageWork
 from bigcrawl.pipelines.page_writes import PageWrites
 from bigcrawl.scheduler.adapter.registry import frontier_of, judge_of, register_notes, register_storage, storage_of
-from bigcrawl.scheduler.adapter.request_codec import PARENT
+from bigcrawl.scheduler.adapter.request_codec import FOUND, PARENT
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.warc.directory_mark import DirectoryMark
 from bigcrawl.warc.files import LOCKS_REMEDY, OPEN_SUFFIX, OsFiles, lacks_locks
 from bigcrawl.warc.group_commit import GroupCommit
-from bigcrawl.warc.origins import ORIGINS_MAX, Origins
-from bigcrawl.warc.records import Exchange, Note, Truncation, new_record_id
-from bigcrawl.warc.segments import Sealing, WarcWriter
+from bigcrawl.warc.origins import ORIGINS_MAX, RecentOrigins
+from bigcrawl.warc.records import Conversion, Exchange, Note, Truncation, new_record_id
+from bigcrawl.warc.segments import SealingOptions, WarcWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -60,11 +62,12 @@ if TYPE_CHECKING:
 
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config, CrawlConfig
-    from bigcrawl.page_index.index_files import Indexed
-    from bigcrawl.pipelines.page_shipping import PageShipping
+    from bigcrawl.page_index.index_files import IndexedFile
+    from bigcrawl.pipelines.origin_sharing import OriginSharing
+    from bigcrawl.pipelines.page_shipping import WarcUploads
     from bigcrawl.warc.files import Files
-    from bigcrawl.warc.recovery import Recovered
-    from bigcrawl.warc.segments import Written
+    from bigcrawl.warc.recovery import RecoveredFile
+    from bigcrawl.warc.segments import WrittenRecords
 
 logger = logging.getLogger(__name__)
 
@@ -78,6 +81,7 @@ INDEX_AT_CLOSE_SECONDS = 2.0
 UPLOAD_AT_CLOSE_SECONDS = 1.0
 
 _SCHEMES = ("http://", "https://")
+HOPS_MAX = 100  # of a note
 # "partial" is not a truncation: Scrapy sets it for every body that ends with the connection.
 _TRUNCATIONS: dict[str, Truncation] = {
     "truncated": "length",
@@ -101,20 +105,22 @@ class WarcPipeline:
         self._crawler = crawler
         self._directory = directory
         self._clock = clock or SystemClock()
-        self._disk = disk = GroupCommit(lambda: self._writer.syncing(), None, self._clock)  # noqa: PLW0108 - made below
+        self._disk = disk = GroupCommit(lambda: self._writer.sync_function(), None, self._clock)  # noqa: PLW0108 - made below
         config = read_config(crawler.settings)
         self._files = files or OsFiles(config.crawl.warc_mode)
         self._pause = EnginePause(crawler)
         self._shipping = _shipping_of(crawler, directory, config.crawl, self._pause)
         self._indexer = PageIndexer(config.crawl.warc_indexes, config.crawl.warc_mode, self._record_indexed)
-        self._writer = _writer(config, directory, self._clock, self._files, disk, self._record_sealed)
+        origins, self._sharing = _origins_of(config.crawl, disk)
+        self._sharing_task: asyncio.Task[None] | None = None
+        self._writer = _make_writer(config, directory, self._clock, self._files, disk, self._record_sealed, origins)
         self._stats_buffer = StatsBuffer(crawler)
         self.writes = PageWrites(directory, self._writer, disk, self._pause, self._stats_buffer, retry_seconds)
         self._record_ids: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()
         self._originals: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
         self._recovery: Deferred[None] | None = None
         self._stop_recovery = Event()
-        self._upkeep = PageUpkeep(lambda: self._disk.submit(self._writer.beat), self._recover_again)
+        self._upkeep = PeriodicPageWork(lambda: self._disk.submit(self._writer.touch), self._recover_again)
         self._indexed = 0
         self._indexed_counted = 0
 
@@ -128,7 +134,7 @@ class WarcPipeline:
         if config.warc_dir is None or crawler.settings.get("BIGCRAWL_WARC_DIR") is None:
             raise NotConfigured("BIGCRAWL_WARC_DIR is not set: pages are not stored")
         if storage_of(crawler) is not None:
-            raise NotConfigured("there is another pipeline that stores the pages, and one is enough")
+            raise NotConfigured("there is another pipeline that stores the pages, so this one is disabled")
         pipeline = cls(crawler, usable_directory(config.warc_dir))
         crawler.signals.connect(pipeline.response_downloaded, signal=signals.response_downloaded)
         register_storage(crawler, pipeline.writes)
@@ -142,16 +148,18 @@ class WarcPipeline:
         self._writer.describe("robots", "obeyed (RFC 9309)" if obeys else "ignored")
         if frontier is not None:
             self._disk.sync_every(frontier.config.crawl.warc_sync_s or None)
+            if self._sharing is not None:
+                self._sharing_task = asyncio.get_running_loop().create_task(self._sharing.run(frontier))
         else:
             logger.info(
-                "Pages are stored in %(directory)s by this process alone; if it is killed, its pages in process are "
+                "Pages are stored in %(directory)s by this process alone; if it is killed, its pages in flight are "
                 "neither stored nor, on Scrapy's own scheduler, fetched again",
                 {"directory": self._directory},
             )
         if self._shipping is not None:
             self._shipping.begin()
         # Fetching does not wait for recovery: scanning a gigabyte takes seconds.
-        self._recovery = deferred_from_coro(self._recover())
+        self._recovery = deferred_from_coro(self._recover_files())
         self._upkeep.begin()
 
     def process_item(self, item: Any) -> Any:
@@ -160,12 +168,14 @@ class WarcPipeline:
     async def close_spider(self) -> None:
         self._crawler.signals.disconnect(self.response_downloaded, signal=signals.response_downloaded)
         self._upkeep.end()
+        if self._sharing_task is not None:
+            self._sharing_task.cancel()
         self.writes.end()
         self._disk.submit(self._writer.close)
         # In a thread: syncing up to a gigabyte must not delay other closing components.
         if not await self._end_disk():
             logger.error(
-                "%(directory)s does not accept the last writes; the next start closes the file, and pages not "
+                "the last writes to %(directory)s failed; the next start closes the file, and pages that were not "
                 "acknowledged are fetched again",
                 {"directory": self._directory},
             )
@@ -184,10 +194,10 @@ class WarcPipeline:
             if judge is not None and judge.eliminates(request, response):
                 return
             record_id = self._record_ids[request] = new_record_id()
-            notes = _notes(request, response, self._download_ms(request))
+            notes = _metadata_fields(request, response, self._download_ms(request))
             if (frontier := frontier_of(self._crawler)) and (held := frontier.started.held_of(request)):
                 notes["key"] = f"{held.fields.key:016x}"
-            exchange = _exchange(request, response, self._clock.now_ms(), record_id, notes)
+            exchange = _exchange_of(request, response, self._clock.now_ms(), record_id, notes)
             written = self.writes.write(exchange)
             self._count_indexed()
             if written is not None:
@@ -197,24 +207,30 @@ class WarcPipeline:
             logger.exception("%(url)s is not stored", {"url": request.url})
 
     def record_page(self, request: Request, fields: Mapping[str, str]) -> None:
-        """Write a note on the page that answered a request. Raises nothing.
+        """Write a note on the page that answered a request, unless it was not stored. Raises nothing."""
+        self._write_about(request, lambda record_id, now_ms: Note(request.url, record_id, now_ms, fields))
 
-        A page that was not stored, such as one from Scrapy's HTTP cache, is skipped.
-        """
+    def record_conversion(self, request: Request, content_type: str, body: bytes) -> None:
+        """Write another form of the page that answered a request, as `record_page` writes a note."""
+        self._write_about(
+            request, lambda record_id, now_ms: Conversion(request.url, record_id, now_ms, content_type, body)
+        )
+
+    def _write_about(self, request: Request, item: Callable[[bytes, int], Note | Conversion]) -> None:
         record_id = self._record_ids.get(request)
         if record_id is None:
             return
         try:
-            self.writes.write(Note(request.url, record_id, self._clock.now_ms(), fields))
+            self.writes.write(item(record_id, self._clock.now_ms()))
         except Exception:
             self._stats_buffer.inc_value("bigcrawl/warc/write_errors")
-            logger.exception("a note on %(url)s is not stored", {"url": request.url})
+            logger.exception("what belongs to %(url)s is not stored", {"url": request.url})
 
     def original_of(self, request: Request) -> str:
         """Return the URL of a page with the same status and body as the request's answer; empty if unknown."""
         return self._originals.get(request, "")
 
-    def _record_written(self, request: Request, response: Response, written: Written) -> None:
+    def _record_written(self, request: Request, response: Response, written: WrittenRecords) -> None:
         origin, frontier = written.origin, frontier_of(self._crawler)
         # The spider did not see a body that came with an error before.
         if origin is not None and origin.status == response.status:
@@ -244,9 +260,9 @@ class WarcPipeline:
 
     def _recover_again(self) -> None:
         if self._recovery is not None and self._recovery.called:
-            self._recovery = deferred_from_coro(self._recover())
+            self._recovery = deferred_from_coro(self._recover_files())
 
-    async def _recover(self) -> None:
+    async def _recover_files(self) -> None:
         try:
             found = await run_in_thread(self._recover_others)
         except Exception:
@@ -265,28 +281,28 @@ class WarcPipeline:
             logger.warning("files without an index are not looked for: %(error)s", {"error": error})
         self._ship()
 
-    def _recover_others(self) -> list[Recovered]:
+    def _recover_others(self) -> list[RecoveredFile]:
         """Recover files of other writers; without any, the code for it is not imported."""
         own = self._writer.open_path
         if all(path == own for path in self._directory.glob(f"*{OPEN_SUFFIX}")):
             return []
-        from bigcrawl.warc.recovery import recover
+        from bigcrawl.warc.recovery import recover_directory
 
         stop = self._stop_recovery.is_set
-        return recover(self._directory, should_stop=stop, remove_indexes=remove_indexes, files=self._files)
+        return recover_directory(self._directory, should_stop=stop, remove_indexes=remove_indexes, files=self._files)
 
     def _record_sealed(self, path: Path) -> None:
-        self._indexer.add(path)
+        self._indexer.add_file(path)
         self._ship()
 
-    def _record_indexed(self, indexed: Indexed) -> None:
+    def _record_indexed(self, indexed: IndexedFile) -> None:
         """Count an index. Called in the indexer's thread, which must not change stats."""
         self._indexed += 1
         self._ship()
 
     def _ship(self) -> None:
         if self._shipping is not None:
-            self._shipping.look()
+            self._shipping.check_for_files()
 
     def _count_indexed(self) -> None:
         made = self._indexed
@@ -295,34 +311,42 @@ class WarcPipeline:
             self._indexed_counted = made
 
 
-def _exchange(request: Request, response: Response, now_ms: int, record_id: bytes, notes: dict[str, str]) -> Exchange:
+def _exchange_of(
+    request: Request, response: Response, now_ms: int, record_id: bytes, notes: dict[str, str]
+) -> Exchange:
     # The handler measures the time to the first byte, so the date lies within the fetch.
     latency_ms = int(request.meta.get("download_latency", 0) * 1000)
     ip = response.ip_address
     return Exchange(
         url=request.url,
         method=request.method,
-        request_headers=_pairs(request.headers),
+        request_headers=_header_pairs(request.headers),
         request_body=request.body,
         status=response.status,
-        response_headers=_pairs(response.headers),
+        response_headers=_header_pairs(response.headers),
         response_body=response.body,
         date_ms=now_ms - latency_ms,
         protocol=response.protocol,
-        ip=None if ip is None or request.meta.get("proxy") else _spelled(ip),
-        truncated=_truncation(response.flags),
+        ip=None if ip is None or request.meta.get("proxy") else _address_text(ip),
+        truncated=_truncation_reason(response.flags),
         record_id=record_id,
         notes=notes,
     )
 
 
-def _notes(request: Request, response: Response, download_ms: int) -> dict[str, str]:
+def _metadata_fields(request: Request, response: Response, download_ms: int) -> dict[str, str]:
     meta = request.meta
     notes = {"fetchTimeMs": str(download_ms), "depth": str(meta.get("depth", 0)), "priority": str(request.priority)}
     redirected = meta.get("redirect_urls")
     via = redirected[-1] if redirected else request.headers.get(b"Referer") or meta.get(PARENT)
     if via:
         notes["via"] = via.decode("latin-1") if isinstance(via, bytes) else str(via)
+    if (steps := meta.get(PAGE_PART)) is not None:  # as Heritrix writes the path from a seed: links and embeds
+        notes["hopsFromSeed"] = ("L" * min(int(meta.get("depth", 0)), HOPS_MAX)) + "E" * int(steps)
+    if (found := meta.get(FOUND)) is not None:
+        notes["foundTime"] = time_text(found[0] * 1000, "T")
+        if found[1]:
+            notes["foundAddress"] = found[1]
     if isinstance(response, HtmlResponse) and b"charset" not in (response.headers.get(b"Content-Type") or b"").lower():
         charset = charset_of(response)
         if charset is not None:
@@ -330,27 +354,28 @@ def _notes(request: Request, response: Response, download_ms: int) -> dict[str, 
     return notes
 
 
-def _pairs(headers: Headers) -> list[tuple[bytes, bytes]]:
+def _header_pairs(headers: Headers) -> list[tuple[bytes, bytes]]:
     # Scrapy's items() would look up each name again.
     return [(name, value) for name, values in dict.items(headers) for value in values]
 
 
-def _truncation(flags: list[str]) -> Truncation | None:
+def _truncation_reason(flags: list[str]) -> Truncation | None:
     return next((_TRUNCATIONS[flag] for flag in flags if flag in _TRUNCATIONS), None) if flags else None
 
 
 @lru_cache(10_000)
-def _spelled(address: IPv4Address | IPv6Address) -> str:
+def _address_text(address: IPv4Address | IPv6Address) -> str:
     return str(address)
 
 
-def _writer(
+def _make_writer(
     config: Config,
     directory: Path,
     clock: Clock,
     files: Files,
     disk: GroupCommit,
     record_sealed: Callable[[Path], object],
+    origins: RecentOrigins,
 ) -> WarcWriter:
     crawl, node = config.crawl.name, config.crawl.node
     info = {
@@ -361,22 +386,31 @@ def _writer(
     }
     if config.politeness.contact:
         info["operator"] = config.politeness.contact
-    origins = Origins(ORIGINS_MAX if config.crawl.warc_copies == "by-reference" else 0)
     record = config.crawl.crawl_dir / "nodes" / f"{config.crawl.machine}.warc-marks"
     mark = DirectoryMark(directory, config.crawl.warc_mode, record)
-    sealing = Sealing(run=disk.submit, note=record_sealed)
+    sealing = SealingOptions(run=disk.submit, note=record_sealed)
     writer = WarcWriter(mark, crawl, node, clock=clock, files=files, sealing=sealing, origins=origins)
     for name, value in info.items():
         writer.describe(name, value)
     return writer
 
 
-def _shipping_of(crawler: Crawler, directory: Path, config: CrawlConfig, pause: EnginePause) -> PageShipping | None:
+def _origins_of(config: CrawlConfig, disk: GroupCommit) -> tuple[RecentOrigins, OriginSharing | None]:
+    if config.warc_copies != "over-nodes":
+        return RecentOrigins(0 if config.warc_copies == "whole" else ORIGINS_MAX), None
+    from bigcrawl.pipelines.origin_sharing import OriginSharing
+    from bigcrawl.warc.shared_origins import SharedOrigins
+
+    origins = SharedOrigins(ORIGINS_MAX)
+    return origins, OriginSharing(origins, disk)
+
+
+def _shipping_of(crawler: Crawler, directory: Path, config: CrawlConfig, pause: EnginePause) -> WarcUploads | None:
     if config.warc_store_url is None:
         return None
-    from bigcrawl.pipelines.page_shipping import PageShipping
+    from bigcrawl.pipelines.page_shipping import WarcUploads
 
-    return PageShipping(crawler, directory, config, config.warc_store_url, pause)
+    return WarcUploads(crawler, directory, config, config.warc_store_url, pause)
 
 
 def usable_directory(directory: Path) -> Path:
@@ -390,7 +424,7 @@ def usable_directory(directory: Path) -> Path:
     except OSError as error:
         raise ConfigError(f"BIGCRAWL_WARC_DIR is {directory}: {error.strerror}; name a directory") from error
     if not os.access(directory, os.W_OK | os.X_OK):
-        raise ConfigError(f"BIGCRAWL_WARC_DIR is {directory}: it cannot be written to; name another one")
+        raise ConfigError(f"BIGCRAWL_WARC_DIR is {directory}: it is not writable; name another directory")
     if lacks_locks(directory):
         raise ConfigError(f"BIGCRAWL_WARC_DIR is {directory}: its file system has no locks; {LOCKS_REMEDY}")
     return directory

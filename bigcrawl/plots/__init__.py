@@ -1,6 +1,7 @@
-"""uPlot 1.6.32, the library that draws plots on pages: its script and its style, unchanged from its npm package.
+"""What the dashboard and the report share: uPlot, the plots that it draws, treemaps, and the look of both pages.
 
-Its licence (MIT) is beside them; docs/decisions/0092-plots-are-drawn-by-uplot.md tells how to renew them.
+uPlot 1.6.32 is unchanged from its npm package, with its licence (MIT); docs/decisions/0092-plots-are-drawn-by-uplot.md
+says how to renew it. `timeplot.js`, `treemap.js` and `look.css` are bigcrawl's own.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from importlib.resources import files
 
 
 def script() -> str:
-    """Return the JavaScript, which defines `uPlot`; 51 KB."""
-    return _text("uplot.min.js")
+    """Return the JavaScript, which defines `uPlot`, `TimePlot` and `placeTiles`; 67 KB."""
+    return "\n".join(map(_read_text, ("uplot.min.js", "timeplot.js", "treemap.js")))
 
 
 def style() -> str:
-    """Return the CSS; 2 KB."""
-    return _text("uplot.min.css")
+    """Return the CSS: that of uPlot, palette, type scale and plots; 9 KB."""
+    return f"{_read_text('uplot.min.css')}\n{_read_text('look.css')}"
 
 
-def _text(name: str) -> str:
+def _read_text(name: str) -> str:
     return files(__name__).joinpath(name).read_text("utf-8")

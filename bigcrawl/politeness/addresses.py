@@ -1,8 +1,6 @@
-"""Refuses addresses inside the operator's own network.
+"""Refuses addresses inside the operator's own network, resolved ones too, by copies of the IANA registries.
 
-A page may link to `http://192.168.0.1/reboot`, and a name may resolve to such an address. So the resolved address is
-checked, and the connection goes to it. The tables are the IANA registries of special-purpose addresses, copied because
-Python versions differ. An IPv6 address that carries an IPv4 address is judged by that.
+An IPv6 address that carries an IPv4 address is judged by that.
 """
 
 from __future__ import annotations
@@ -75,7 +73,7 @@ _CARRIERS = tuple(
 
 
 @lru_cache(8_192)
-def refusal(address: str) -> str | None:
+def refusal_of_address(address: str) -> str | None:
     """Return why an address must not be connected to, or None for an ordinary public address.
 
     An IPv6 zone (`%eth0`) is ignored.
@@ -84,7 +82,7 @@ def refusal(address: str) -> str | None:
         `unspecified`, `loopback`, `private`, `shared` (a provider's NAT), `link-local`, `multicast`, `metadata` (of
         cloud machines), `reserved`, or `malformed` if it is not an address.
     """
-    carried = _carried(address)
+    carried = _embedded_address(address)
     if carried is None:
         return "malformed"
     return _refusal_v4(carried) if isinstance(carried, IPv4Address) else _refusal_v6(carried)
@@ -101,29 +99,26 @@ class AddressGuard:
         if self._allow_private:
             return None
         for address in found:
-            reason = refusal(address)
+            reason = refusal_of_address(address)
             if reason is not None and not self._is_open(address):
                 return reason
         return None
 
     def _is_open(self, address: str) -> bool:
-        carried = _carried(address)
+        carried = _embedded_address(address)
         return carried is not None and any(carried in network for network in self._allowed)
 
 
 @lru_cache(8_192)
 def server_of(address: str) -> str:
-    """Return the server behind an address: an IPv4 address itself, or an IPv6 address's /64, which one machine may own.
-
-    A string that is not an address is returned unchanged.
-    """
-    server = _carried(address)
+    """Return the server behind an address: an IPv4 address, or an IPv6 address's /64, which one machine may own."""
+    server = _embedded_address(address)
     if isinstance(server, IPv6Address):
         return str(IPv6Network((server, 64), strict=False))
     return str(server) if server is not None else address
 
 
-def _carried(address: str) -> IPv4Address | IPv6Address | None:
+def _embedded_address(address: str) -> IPv4Address | IPv6Address | None:
     try:
         parsed = ip_address(address)
     except ValueError:

@@ -1,8 +1,4 @@
-"""When a host has failed, and how long it must back off.
-
-A failure is a response that says "not now" (429, 503), or no response. Any other response is an answer, even a 500.
-Some failures may be the page's alone; `bigcrawl.scheduler.handout.host_health` decides that.
-"""
+"""When a host has failed, and how long it must back off; a 429, a 503 or no response is a failure."""
 
 from __future__ import annotations
 
@@ -39,11 +35,7 @@ class BackoffPolicy:
 
 
 class Backoff(NamedTuple):
-    """The back-off after one failure; `exchange_urls` lengthens it by the failures in a row, which Redis counts.
-
-    `jitter`, in thousandths, keeps hosts that failed together from being tried again together. With a `failures_max` of
-    0, no host is retired.
-    """
+    """The back-off after one failure; `jitter`, in thousandths, keeps hosts apart. `failures_max` 0 retires none."""
 
     first_ms: int
     longest_ms: int
@@ -55,22 +47,15 @@ def is_failure(outcome: str) -> bool:
     return outcome in FAILURES
 
 
-def backoff(policy: BackoffPolicy, jitter: float, retry_after_ms: int = 0) -> Backoff:
-    """Return the back-off of a host that has failed.
-
-    `jitter`, from 0 to 1, lengthens the back-off by up to a half. If the host sent a `retry_after_ms`, that is the
-    first wait.
-    """
+def backoff_of_failure(policy: BackoffPolicy, jitter: float, retry_after_ms: int = 0) -> Backoff:
+    """Return the back-off of a host that has failed; `jitter`, from 0 to 1, lengthens it by up to a half."""
     first_ms = retry_after_ms or policy.first_ms
     longest_ms = max(policy.longest_ms, retry_after_ms)
     return Backoff(first_ms, longest_ms, round(500 * jitter), policy.failures_max)
 
 
 def retry_after_ms(value: str, date: str, now_ms: int, longest_ms: int) -> int:
-    """Return the wait that a Retry-After header asks for; 0 if past or invalid.
-
-    A date is compared with the response's own `date`, the host's clock, or else with `now_ms`.
-    """
+    """Return the wait that a Retry-After header asks for, by the response's own `date`; 0 if past or invalid."""
     value = value.strip()
     if _SECONDS.fullmatch(value):
         return min(int(value) * 1000, longest_ms)

@@ -1,12 +1,7 @@
 """Caches DNS answers and failures, with at most one question per name under way.
 
-    lookup -> literal?  -> answered
-              cached?   -> answered, or DnsError, until the entry expires
-              asked?    -> waits for the question under way
-              else      -> asks the resolver; the answer or the failure is cached
-
-"No such name" is an answer, and is cached like one. If DNS gives no answer, the question is repeated with back-off.
-Cancelling one waiter does not cancel the question for others.
+"No such name" is an answer. If DNS gives none, the question is repeated with back-off. Cancelling one waiter does not
+cancel the question for others.
 """
 
 from __future__ import annotations
@@ -60,8 +55,7 @@ class AnswerStore(Protocol):
 class DnsError(BigcrawlError):
     """A host has no usable address at the moment; ask again after `retry_after_ms`.
 
-    `reason` is `not-found` (no such name, or no address), `temporary`, `timeout`, `malformed-name` or `failed`.
-    `failures` counts consecutive look-ups without an answer.
+    `reason` is `not-found`, `temporary`, `timeout`, `malformed-name` or `failed`.
     """
 
     def __init__(self, host: str, reason: str, retry_after_ms: int, failures: int = 0) -> None:
@@ -94,10 +88,7 @@ class DnsCache:
         negative_ttl_ms: int = 60_000,
         entries_max: int = 100_000,
     ) -> None:
-        """Cache answers for their TTL, but at least `ttl_min_ms` and at most `ttl_max_ms`.
-
-        Answers without a TTL are cached for `ttl_ms`, and for `negative_ttl_ms` if the host has no address.
-        """
+        """Cache answers for their TTL within bounds; those without for `ttl_ms`, or `negative_ttl_ms` if empty."""
         self._resolve = resolve
         self._clock = clock
         self._ttl_ms = ttl_ms
@@ -124,21 +115,18 @@ class DnsCache:
         assert not any(task.done() for task in self._asked.values()), "an answered question is under way"
         assert all(bool(entry.addresses) != bool(entry.reason) for entry in self._entries.values())
 
-    def peek(self, host: str, grace_ms: int = 0) -> list[str] | None:
-        """Return cached addresses, or None. Never waits, never raises.
-
-        With `grace_ms`, includes an answer that expired less than that long ago.
-        """
+    def cached_addresses(self, host: str, grace_ms: int = 0) -> list[str] | None:
+        """Return cached addresses, or those expired less than `grace_ms` ago, or None. Never waits, never raises."""
         literal = literal_address(host)
         if literal is not None:
             return [literal]
-        entry = self._kept(host, grace_ms)
+        entry = self._cached_entry(host, grace_ms)
         self.hits += entry is not None and not grace_ms  # a connection asks with grace, for what was counted before
         return list(entry.addresses) if entry is not None and entry.addresses else None
 
-    def knows(self, host: str) -> bool:
+    def has_answer(self, host: str) -> bool:
         """Return whether a look-up would return at once, even if only with a failure."""
-        return self._kept(host) is not None or literal_address(host) is not None
+        return self._cached_entry(host) is not None or literal_address(host) is not None
 
     def asking_ms(self, host: str) -> int | None:
         since_ms = self._since_ms.get(host)
@@ -157,19 +145,15 @@ class DnsCache:
         return len(self._asked)
 
     async def lookup(self, host: str) -> list[str]:
-        """Return the addresses of a host, at least one, in the resolver's order.
-
-        Raises:
-            DnsError: there are none at the moment. Until `retry_after_ms` has passed, further calls raise it too.
-        """
+        """Return the addresses of a host, at least one, in the resolver's order; raise DnsError if there is none."""
         literal = literal_address(host)
         if literal is not None:
             return [literal]
-        entry = self._kept(host)
+        entry = self._cached_entry(host)
         if entry is None:
             task = self._asked.get(host)
             if task is None:
-                task = asyncio.get_running_loop().create_task(self._ask(host), name=f"dns {host}")
+                task = asyncio.get_running_loop().create_task(self._resolve_and_cache(host), name=f"dns {host}")
                 self._asked[host] = task
                 self._since_ms[host] = self._clock.monotonic_ms()
             entry = await asyncio.shield(task)
@@ -188,7 +172,7 @@ class DnsCache:
         self._since_ms.clear()
         self._asked.clear()  # a task cancelled before it began could not remove itself
 
-    def _kept(self, host: str, grace_ms: int = 0) -> _Entry | None:
+    def _cached_entry(self, host: str, grace_ms: int = 0) -> _Entry | None:
         entry = self._entries.get(host)
         # An expired entry is kept, because it counts the failures in a row.
         if entry is None or entry.expires_ms + grace_ms <= self._clock.monotonic_ms():
@@ -196,10 +180,10 @@ class DnsCache:
         self._entries.move_to_end(host)
         return entry
 
-    async def _ask(self, host: str) -> _Entry:
+    async def _resolve_and_cache(self, host: str) -> _Entry:
         """Ask the resolver and cache the result. Never raises, but can be cancelled."""
         try:
-            entry = await self._answer(host)
+            entry = await self._shared_or_resolved(host)
         finally:
             del self._asked[host], self._since_ms[host]
         self._entries[host] = entry
@@ -208,17 +192,17 @@ class DnsCache:
             self._entries.popitem(last=False)
         return entry
 
-    async def _answer(self, host: str) -> _Entry:
+    async def _shared_or_resolved(self, host: str) -> _Entry:
         if _is_malformed(host):
-            return self._entry(DnsAnswer((), None), "malformed-name")
+            return self._new_entry(DnsAnswer((), None), "malformed-name")
         shared = await self.store.get(host) if self.store is not None else None
         if shared is not None:
             self.shared_hits += 1
-            return self._entry(shared, "" if shared.addresses else "not-found")
+            return self._new_entry(shared, "" if shared.addresses else "not-found")
         self.questions += 1
         since_ms = self._clock.monotonic_ms()
         entry = await self._resolved(host)
-        self.times.note(self._clock.monotonic_ms() - since_ms)
+        self.times.count_ms(self._clock.monotonic_ms() - since_ms)
         if entry.reason:
             self.failures[entry.reason] = self.failures.get(entry.reason, 0) + 1
         return entry
@@ -227,26 +211,26 @@ class DnsCache:
         try:
             found = await self._resolve(host)
         except DnsError as error:
-            return self._failure(host, error.reason, error.retry_after_ms)
+            return self._failure_entry(host, error.reason, error.retry_after_ms)
         except Exception as error:  # noqa: BLE001 - any error of a resolver affects only this host
             reason = _reason_of(error)
             if reason != "not-found":
-                return self._failure(host, reason)
+                return self._failure_entry(host, reason)
             found = DnsAnswer((), None)
         answer = found if isinstance(found, DnsAnswer) else DnsAnswer(tuple(found), None)
-        entry = self._entry(answer, "" if answer.addresses else "not-found")
+        entry = self._new_entry(answer, "" if answer.addresses else "not-found")
         if self.store is not None:
             self.store.put(host, DnsAnswer(answer.addresses, entry.expires_ms - self._clock.monotonic_ms()))
         return entry
 
-    def _entry(self, answer: DnsAnswer, reason: str) -> _Entry:
+    def _new_entry(self, answer: DnsAnswer, reason: str) -> _Entry:
         ttl_ms = answer.ttl_ms
         if ttl_ms is None:
             ttl_ms = self._negative_ttl_ms if reason else self._ttl_ms
         kept_ms = ttl_ms if reason else min(max(ttl_ms, self._ttl_min_ms), self._ttl_max_ms)
         return _Entry(answer.addresses, reason, self._clock.monotonic_ms() + kept_ms)
 
-    def _failure(self, host: str, reason: str, retry_after_ms: int = 0) -> _Entry:
+    def _failure_entry(self, host: str, reason: str, retry_after_ms: int = 0) -> _Entry:
         """Return the entry for a failure. Back-offs differ by host, so that not all hosts are retried at once."""
         last = self._entries.get(host)
         failures = last.failures + 1 if last is not None else 1
@@ -261,11 +245,11 @@ def literal_address(host: str) -> str | None:
     # Names are cheap to recognise: a literal has a colon or a final digit.
     if ":" not in host and not host[-1:].isdigit():
         return None
-    return _address(host)
+    return _literal_address(host)
 
 
 @lru_cache(4_096)
-def _address(host: str) -> str | None:
+def _literal_address(host: str) -> str | None:
     try:
         return str(ip_address(host))
     except ValueError:

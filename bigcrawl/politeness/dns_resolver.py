@@ -1,8 +1,7 @@
 """Resolves names without threads, through aiodns: c-ares on the event loop.
 
 The hosts file is read first, and `localhost` is this machine (RFC 6761). resolv.conf's search list is ignored, and of
-nsswitch.conf only files and DNS apply. The second address family is asked for only if the host has no address of the
-first and the setting allows it.
+nsswitch.conf only files and DNS apply.
 """
 
 from __future__ import annotations
@@ -61,16 +60,11 @@ class DnsResolver:
         return f"DnsResolver({servers}; {self._asked} questions on this channel)"
 
     async def __call__(self, host: str) -> DnsAnswer:
-        """Return the addresses of a host with their TTL; none if DNS says that it has none.
-
-        Raises:
-            TimeoutError: no answer in time.
-            OSError: as `socket.getaddrinfo`: EAI_AGAIN if the name servers fail, otherwise EAI_FAIL.
-        """
+        """Return a host's addresses with their TTL, none if it has none. Raises TimeoutError, or OSError with EAI_*."""
         self._enter_loop()
         async with self._free, Patience(self._config.timeout_ms / 1_000):
             for family in self._families:
-                answer = await self._ask(host, family)
+                answer = await self._query(host, family)
                 # Some servers, dnsmasq too, answer "no such name" to an IPv6 question about an IPv4 name.
                 if answer is None and family == socket.AF_INET:
                     break
@@ -84,7 +78,7 @@ class DnsResolver:
         if channel is not None:
             await channel.close()
 
-    async def _ask(self, host: str, family: socket.AddressFamily) -> DnsAnswer | None:
+    async def _query(self, host: str, family: socket.AddressFamily) -> DnsAnswer | None:
         channel = self._open_channel()  # the reference keeps it open until its last question is answered
         try:
             found = await channel.getaddrinfo(host, family, flags=_NO_SORT)

@@ -1,7 +1,4 @@
-"""The process's single DNS cache: the frontier looks names up in it before a fetch, and so does the reactor to connect.
-
-So a connection goes to the address that was checked. The first user's settings apply to all crawls in the process.
-"""
+"""The process's single DNS cache, so that a connection goes to the address that was checked."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class _Shared:
+class _SharedObjects:
     """The shared objects; `users` counts those that joined and have not left."""
 
     config: DnsConfig = field(default_factory=DnsConfig)
@@ -30,7 +27,7 @@ class _Shared:
     users: int = 0
 
 
-_shared = _Shared()
+_shared = _SharedObjects()
 
 
 def shared_dns() -> DnsCache:
@@ -59,7 +56,7 @@ def choose_dns(config: DnsConfig) -> None:
     if _shared.config == config:
         return
     if _shared.users:
-        logger.warning("another crawl in this process has other BIGCRAWL_DNS_ settings, which apply to both")
+        logger.warning("another crawl in this process has other BIGCRAWL_DNS_ settings; they apply to this crawl too")
     else:
         _shared.config, _shared.cache, _shared.resolver = config, None, None
 

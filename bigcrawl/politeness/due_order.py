@@ -45,24 +45,20 @@ class DueOrder:
     def add(self, host: str) -> None:
         if host not in self._known:
             self._known.add(host)
-            self._order(0, host)
+            self._push_host(0, host)
 
     def remove(self, host: str) -> None:
-        """Remove the host that `first` has just returned."""
         assert self._ordered[0][2] == host, f"{host} is not the first"
         heappop(self._ordered)
         self._known.discard(host)
 
-    def first(self, now_ms: int, is_free: Callable[[str], bool]) -> str | None:
-        """Return the host that has been due the longest, or None. The host keeps its place.
-
-        `is_free` returns whether a host that is not busy has no request under way either.
-        """
+    def first_due(self, now_ms: int, is_free: Callable[[str], bool]) -> str | None:
+        """Return the host that has been due the longest, and of which `is_free` sees no request under way; or None."""
         for host in [aside for aside in self._aside if is_free(aside)]:
             due_ms = self._due_ms(host)
             if due_ms is not None:
                 del self._aside[host]
-                self._order(due_ms, host)
+                self._push_host(due_ms, host)
         while self._ordered and self._ordered[0][0] <= now_ms:
             host = self._ordered[0][2]
             due_ms = self._due_ms(host)
@@ -75,7 +71,7 @@ class DueOrder:
                 return host
         return None
 
-    def _order(self, due_ms: int, host: str) -> None:
+    def _push_host(self, due_ms: int, host: str) -> None:
         heappush(self._ordered, self._entry(due_ms, host))
 
     def _entry(self, due_ms: int, host: str) -> tuple[int, int, str]:

@@ -1,21 +1,8 @@
 """Limits a node's concurrent fetches, so as not to overload its link or CPU. The caller provides the clock.
 
-If a link (or the CPU) is full, further fetches bring no more pages: all fetches only take longer, until they time out.
-So the limit depends on how long answers take, compared with how long they take without congestion:
-
-    the typical time    median over the hosts that answered recently, each counted once, so that a few slow hosts and
-                        all hosts that do not answer have no effect
-    free time           the shortest typical time known; it is halved every `FORGOTTEN_MS`, unless it is seen again
-    crowded             the typical time exceeds twice the free time plus `QUEUE_MS`, for `WINDOWS_MIN` windows
-    room                it is well below that: the limit rises again, at most twofold in a window
-
-    slow                it is above that, but new connections open as fast as ever and the loop is on time: the hosts
-                        themselves are slow, and the limit rises as if there were room
-    silent              no host has begun to answer, but connections open or robots.txt files come: the limit doubles
-
-A cut of the limit is an experiment. If there is congestion, half as many fetches take half the time each, and the rate
-of pages stays the same. If neither is so, the hosts themselves are slow: the cut is undone, and their typical time
-becomes the free time. That takes several typical times, so it is done only if no other sign decides.
+docs/crowds.md says how it decides. A cut of the limit is an experiment: if there is congestion, half as many fetches
+take half the time each, and the rate of pages stays the same; if neither is so, the hosts themselves are slow, and the
+cut is undone. That takes several typical times, so it is done only if no other sign decides.
 
 Source: LEDBAT (RFC 6817) keeps a connection's delay above the shortest one seen. PolyBot §4.2 steered the number of
 connections by the rate, which depends on many things, and its authors were not satisfied.
@@ -68,7 +55,7 @@ CONNECT_MS_MAX = 3_000
 """Opening a connection counts as at most this long: the system resends lost packets after one second, then two."""
 
 LATE_MS = 400
-"""Mean time between two calls of `look` above which loop and CPU are too busy for conclusions."""
+"""Mean time between two calls of `adjust` above which loop and CPU are too busy for conclusions."""
 
 _CONNECTING_MS = QUEUE_MS // 2  # congestion delays connects by at least this
 _PROBED = 8  # while hosts seem slow, one of this many requests opens a new connection
@@ -81,7 +68,7 @@ _TRIAL_FACTOR = 1.5  # typical times that a trial lasts at least
 _SMOOTH = 0.1  # weight of a window in the mean that decides on congestion and free time
 
 
-class _Trial(NamedTuple):
+class _CutTrial(NamedTuple):
     """A cut whose effect is awaited: the figures before it. If both stay above `bound` times these, it has failed."""
 
     limit: int
@@ -108,7 +95,7 @@ class FetchLimit:
         self._free_ms = math.inf
         self._smooth_ms = 0.0
         self._looked_ms = now_ms
-        self._trial: _Trial | None = None
+        self._trial: _CutTrial | None = None
         self._crowded_windows = 0
         self._is_draining = False
         self._changed_ms = now_ms
@@ -129,7 +116,7 @@ class FetchLimit:
         """A fetch under way for longer than this hangs."""
         return max(HANGING_MS, 3 * self.typical_ms)
 
-    def note(self, host: str, took_ms: int, now_ms: int) -> None:
+    def record_answer(self, host: str, took_ms: int, now_ms: int) -> None:
         self._answers += 1
         if now_ms - took_ms >= self._changed_ms:
             self._took_ms[host] = took_ms
@@ -152,14 +139,11 @@ class FetchLimit:
         self._asked += 1
         return self._asked % _PROBED == 0
 
-    def look(self, now_ms: int, fetching: int, hanging: int = 0) -> bool:
-        """Adjust the limit, a few times a second. Return whether it changed.
-
-        `fetching` counts fetches under way that do not hang, `hanging` the others.
-        """
+    def adjust(self, now_ms: int, fetching: int, hanging: int = 0) -> bool:
+        """Adjust the limit, given the fetches under way and those that hang besides. Return whether it changed."""
         before = self.limit
         self._in_flight = fetching + hanging
-        self._forget(now_ms)
+        self._age_free_time(now_ms)
         if self._is_draining and fetching > self.limit:
             self._begin_window(now_ms)
             return False
@@ -169,15 +153,15 @@ class FetchLimit:
         elapsed_ms = now_ms - self._window_ms
         if not self._took_ms:
             if self._is_silent(now_ms, elapsed_ms):
-                self._set(2 * self.limit, now_ms)
+                self._set_limit(2 * self.limit, now_ms)
                 self._begin_window(now_ms)
             elif elapsed_ms >= LONGEST_MS:
                 self._begin_window(now_ms)
         elif elapsed_ms >= WINDOW_MS:
-            self._decide(now_ms, elapsed_ms, float(median_high(self._took_ms.values())))
+            self._adjust_once(now_ms, elapsed_ms, float(median_high(self._took_ms.values())))
         return self.limit != before
 
-    def _decide(self, now_ms: int, elapsed_ms: int, typical_ms: float) -> None:
+    def _adjust_once(self, now_ms: int, elapsed_ms: int, typical_ms: float) -> None:
         if typical_ms < _ROOM * self.crowded_ms:
             self._connect_ms = min(self._connect_ms, self._mean_connect_ms(now_ms))
         fresh_ms = now_ms - self._changed_ms
@@ -187,18 +171,18 @@ class FetchLimit:
         is_due = is_fair or (may_rise and fresh_ms >= _RISE_FACTOR * typical_ms)
         has_enough = len(self._took_ms) >= HOSTS_MIN and is_long and is_due
         if has_enough or elapsed_ms >= LONGEST_MS:
-            self._judge(typical_ms, now_ms, is_fair=is_fair and has_enough)
+            self._judge_congestion(typical_ms, now_ms, is_fair=is_fair and has_enough)
         elif (
             elapsed_ms >= PATIENCE_MS
             and self._trial is None
             and (typical_ms <= self.crowded_ms or self._is_link_free(now_ms))
         ):
-            self._rise(typical_ms, now_ms)
+            self._raise_limit(typical_ms, now_ms)
         else:
             return
         self._begin_window(now_ms)
 
-    def _judge(self, typical_ms: float, now_ms: int, *, is_fair: bool) -> None:
+    def _judge_congestion(self, typical_ms: float, now_ms: int, *, is_fair: bool) -> None:
         hung_ms, self.typical_ms = self.hanging_ms, typical_ms
         self._smooth_ms += (_SMOOTH if self._smooth_ms else 1) * (typical_ms - self._smooth_ms)
         answers_per_ms = self._answers / (now_ms - self._window_ms)
@@ -206,7 +190,7 @@ class FetchLimit:
         if trial is not None and _has_failed(trial, typical_ms, answers_per_ms):
             self._free_ms = self._smooth_ms = typical_ms
             self._crowded_windows = 0
-            self._set(trial.limit, now_ms)
+            self._set_limit(trial.limit, now_ms)
             return
         if is_fair:
             self._free_ms = min(self._free_ms, self._smooth_ms)
@@ -214,31 +198,31 @@ class FetchLimit:
         if typical_ms <= self.crowded_ms or is_free:
             self._crowded_windows = 0
             if is_free and self.hanging_ms > FREE_FACTOR * hung_ms:  # no longer hanging but slow
-                self._set(max(self.limit, self._in_flight), now_ms)
-            self._rise(typical_ms, now_ms)
+                self._set_limit(max(self.limit, self._in_flight), now_ms)
+            self._raise_limit(typical_ms, now_ms)
             return
         self._crowded_windows += 1
         has_begun = self._crowded_windows >= WINDOWS_MIN and self._smooth_ms > self.crowded_ms
         if has_begun or trial is not None:
-            self._cut(typical_ms, answers_per_ms, now_ms)
+            self._cut_limit(typical_ms, answers_per_ms, now_ms)
 
-    def _rise(self, typical_ms: float, now_ms: int) -> None:
+    def _raise_limit(self, typical_ms: float, now_ms: int) -> None:
         if typical_ms > self.crowded_ms:
-            self._set(2 * self.limit, now_ms)  # the hosts are slow
+            self._set_limit(2 * self.limit, now_ms)  # the hosts are slow
         elif typical_ms < _ROOM * self.crowded_ms:
             factor = min(2.0, _AIM * self.crowded_ms / max(1.0, typical_ms))
-            self._set(max(self.limit + 1, int(self.limit * factor)), now_ms)
+            self._set_limit(max(self.limit + 1, int(self.limit * factor)), now_ms)
 
-    def _cut(self, typical_ms: float, answers_per_ms: float, now_ms: int) -> None:
+    def _cut_limit(self, typical_ms: float, answers_per_ms: float, now_ms: int) -> None:
         fetching = min(self.limit, self._fetching / self._looks)
         share = max(_CUT_MOST, min(_CUT_LEAST, _AIM * self.crowded_ms / typical_ms))
         cut = max(self.least, math.ceil(fetching * share))
         if cut < fetching:
-            self._trial = _Trial(self.limit, typical_ms, answers_per_ms, bound=(1 + cut / fetching) / 2)
-            self._set(cut, now_ms)
+            self._trial = _CutTrial(self.limit, typical_ms, answers_per_ms, bound=(1 + cut / fetching) / 2)
+            self._set_limit(cut, now_ms)
             self.is_crowded = self._is_draining = True
 
-    def _set(self, limit: int, now_ms: int) -> None:
+    def _set_limit(self, limit: int, now_ms: int) -> None:
         limit = min(self.most, limit)
         if limit != self.limit:
             self.limit = limit
@@ -252,10 +236,7 @@ class FetchLimit:
         return elapsed_ms >= SILENT_MS and is_alive and is_used and self._trial is None and not self.is_crowded
 
     def _is_link_free(self, now_ms: int) -> bool:
-        """Whether connections open as fast as without congestion, and the loop is on time.
-
-        After a cut this proves nothing: each rise may bring the congestion back.
-        """
+        """Whether connections open as fast as without congestion (no proof after a cut), and the loop is on time."""
         known_ms = 0.0 if self._connect_ms == math.inf else self._connect_ms
         is_late = now_ms - self._window_ms > LATE_MS * self._looks
         bound_ms = min(FREE_FACTOR * known_ms + _CONNECTING_MS, 2 * QUEUE_MS)
@@ -266,7 +247,7 @@ class FetchLimit:
         took_ms = [took_ms for at_ms, took_ms in self._connected.values() if at_ms >= since_ms]
         return sum(took_ms) / len(took_ms) if len(took_ms) >= SIGNS_MIN else math.inf
 
-    def _forget(self, now_ms: int) -> None:
+    def _age_free_time(self, now_ms: int) -> None:
         """Let the remembered free time fade: a value seen long ago, or during congestion, must be found again."""
         fading = 0.5 ** ((now_ms - self._looked_ms) / FORGOTTEN_MS)
         self._free_ms *= fading
@@ -281,6 +262,6 @@ class FetchLimit:
         self._connected = {server: took for server, took in self._connected.items() if took[0] >= since_ms}
 
 
-def _has_failed(trial: _Trial, typical_ms: float, answers_per_ms: float) -> bool:
+def _has_failed(trial: _CutTrial, typical_ms: float, answers_per_ms: float) -> bool:
     """Return whether a cut failed: fewer fetches took as long, and brought fewer pages. The hosts are slow then."""
     return typical_ms > trial.bound * trial.typical_ms and answers_per_ms < trial.bound * trial.answers_per_ms

@@ -26,7 +26,7 @@ HOSTS_KEPT = 100_000
 
 
 @dataclass(slots=True)
-class _Host:
+class _HostState:
     due_ms: int = 0
     running: int = 0
     failures: int = 0
@@ -54,7 +54,7 @@ class HostSchedule:
         self._connections = connections
         self._backoff = backoff or BackoffPolicy()
         self._hosts_kept = hosts_kept
-        self._hosts: OrderedDict[str, _Host] = OrderedDict()
+        self._hosts: OrderedDict[str, _HostState] = OrderedDict()
 
     def __repr__(self) -> str:
         return f"HostSchedule({len(self._hosts)} hosts)"
@@ -79,70 +79,67 @@ class HostSchedule:
         kept = self._hosts.get(host)
         return kept is not None and 0 < self._backoff.failures_max <= kept.failures
 
-    def start(self, host: str, now_ms: int) -> None:
+    def record_start(self, host: str, now_ms: int) -> None:
         """Record the start of a fetch. The host must be due."""
-        kept = self._touched(host)
+        kept = self._host_state(host)
         assert kept.running < self._connections, f"{host} is busy"
         kept.running += 1
         if self._connections > 1:
-            self._rest(kept, now_ms + self._delay_ms(kept, 0))
-        self._forget(now_ms)
+            self._delay_until(kept, now_ms + self._delay_ms(kept, 0))
+        self._drop_unused(now_ms)
 
-    def end(self, host: str, now_ms: int, download_ms: int = 0) -> None:
+    def record_end(self, host: str, now_ms: int, download_ms: int = 0) -> None:
         """Record the end of a fetch, whatever its outcome. The host rests."""
-        kept = self._touched(host)
+        kept = self._host_state(host)
         kept.running = max(0, kept.running - 1)
         kept.ended_ms = now_ms
         if self._connections == 1:
-            self._rest(kept, now_ms + self._delay_ms(kept, download_ms))
+            self._delay_until(kept, now_ms + self._delay_ms(kept, download_ms))
 
     def ask_delay(self, host: str, crawl_delay_ms: int | None) -> None:
         """Record the crawl delay in the host's robots.txt, or None. It also extends the rest after the last fetch."""
         kept = self._hosts.get(host)
         if (kept.crawl_delay_ms if kept else None) == crawl_delay_ms:
             return
-        kept = self._touched(host)
+        kept = self._host_state(host)
         kept.crawl_delay_ms = crawl_delay_ms
         if kept.ended_ms is not None:
-            self._rest(kept, kept.ended_ms + self._delay_ms(kept, 0))
+            self._delay_until(kept, kept.ended_ms + self._delay_ms(kept, 0))
 
     def rest_until(self, host: str, due_ms: int) -> None:
-        self._rest(self._touched(host), due_ms)
+        self._delay_until(self._host_state(host), due_ms)
 
-    def fail(self, host: str, now_ms: int, jitter: float, retry_after_ms: int = 0) -> int:
-        """Record a failure of the host's server, or its request to wait. Return how long the host rests now, in ms.
-
-        If above 0, `retry_after_ms`, capped by the caller, starts the back-off.
-        """
-        kept = self._touched(host)
+    def record_failure(self, host: str, now_ms: int, jitter: float, retry_after_ms: int = 0) -> int:
+        """Record a failure or a request to wait (`retry_after_ms`); return how long the host rests now, in ms."""
+        kept = self._host_state(host)
         kept.failures += 1
         first_ms = retry_after_ms or self._backoff.first_ms
         longest_ms = max(self._backoff.longest_ms, retry_after_ms)
         wait_ms = retry_backoff_ms(kept.failures, jitter, first_ms=first_ms, longest_ms=longest_ms)
-        self._rest(kept, now_ms + wait_ms)
+        self._delay_until(kept, now_ms + wait_ms)
         return kept.due_ms - now_ms
 
-    def answer(self, host: str) -> None:
+    def record_answer(self, host: str) -> None:
         kept = self._hosts.get(host)
         if kept is not None:
             kept.failures = 0
 
-    def _delay_ms(self, kept: _Host, download_ms: int) -> int:
+    def _delay_ms(self, kept: _HostState, download_ms: int) -> int:
         return host_delay_ms(self._policy, crawl_delay_ms=kept.crawl_delay_ms, download_ms=download_ms)
 
     @staticmethod
-    def _rest(kept: _Host, due_ms: int) -> None:
+    def _delay_until(kept: _HostState, due_ms: int) -> None:
         kept.due_ms = max(kept.due_ms, due_ms)
 
-    def _touched(self, host: str) -> _Host:
+    def _host_state(self, host: str) -> _HostState:
         kept = self._hosts.get(host)
         if kept is None:
-            kept = self._hosts[host] = _Host()
+            kept = self._hosts[host] = _HostState()
         else:
             self._hosts.move_to_end(host)
         return kept
 
-    def _forget(self, now_ms: int) -> None:
+    def _drop_unused(self, now_ms: int) -> None:
         """Drop up to two of the least recently used hosts if there are too many, except those that rest."""
         for _ in range(2):
             if len(self._hosts) <= self._hosts_kept:

@@ -1,9 +1,4 @@
-"""Limits look-ups of new names in a pay-level domain, so that no PLD monopolises the name servers.
-
-A link farm invents names faster than they can be resolved (IRLbot §1.2 b). Each PLD gets some look-ups a minute,
-multiplied by its budget's share, and may use them in one burst. A host that must wait is given the time of its turn, so
-it comes back only once.
-"""
+"""Limits look-ups of new names in a PLD, by its budget's share, so that no farm fills the DNS (IRLbot §1.2 b)."""
 
 from __future__ import annotations
 
@@ -35,10 +30,7 @@ class LookupPace:
         return share if end_ms <= now_ms + MINUTE_MS - MINUTE_MS / (self._names * share) else None
 
     def wait_ms(self, pld: str, host: str, share: float, now_ms: int) -> int:
-        """Count a look-up of the host and return 0; or return how long it must wait for its turn, which it keeps.
-
-        `share` is the PLD's budget divided by the least budget, above 0.
-        """
+        """Count a look-up of the host and return 0, or the wait for its turn. `share`: its PLD's budget / the least."""
         turn_ms = self._turns_ms.get(host)
         if turn_ms is None:
             each_ms = MINUTE_MS / (self._names * share)
@@ -46,16 +38,16 @@ class LookupPace:
             end_ms = now_ms + max(0.0, before_ms - now_ms) * before / share + each_ms
             turn_ms = end_ms - max(MINUTE_MS, each_ms)
             self._used[pld] = (end_ms, share)
-            _trim(self._used, pld, PLDS_KEPT)
+            _drop_oldest(self._used, pld, PLDS_KEPT)
         if turn_ms <= now_ms:
             self._turns_ms.pop(host, None)
             return 0
         self._turns_ms[host] = turn_ms
-        _trim(self._turns_ms, host, TURNS_KEPT)
+        _drop_oldest(self._turns_ms, host, TURNS_KEPT)
         return int(turn_ms - now_ms) + 1
 
 
-def _trim(kept: OrderedDict[str, Any], latest: str, most: int) -> None:
+def _drop_oldest(kept: OrderedDict[str, Any], latest: str, most: int) -> None:
     kept.move_to_end(latest)
     if len(kept) > most:
         kept.popitem(last=False)

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bigcrawl.politeness.robots_policy import KEPT_MS, decide
+from bigcrawl.politeness.robots_policy import KEPT_MS, verdict_on_response
 from bigcrawl.politeness.throttle_policy import retry_backoff_ms
 
 if TYPE_CHECKING:
@@ -72,14 +72,14 @@ class RobotsCache:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def known(self, authority: str, now_ms: int) -> KeptRules | None:
+    def known_rules(self, authority: str, now_ms: int) -> KeptRules | None:
         kept = self._kept.get(authority)
         if kept is None or kept.expires_ms <= now_ms:
             return None
         self._kept.move_to_end(authority)
         return kept
 
-    def put(
+    def store_response(
         self,
         authority: str,
         status: int | None,
@@ -91,17 +91,19 @@ class RobotsCache:
         """Store what a response says about the authority's robots.txt. `status` is None if there was no response."""
         earlier = self._kept.get(authority)
         attempts = (earlier.attempts if earlier else 0) + 1
-        verdict = decide(status, body, self._agent, attempts=attempts, jitter=jitter, expires_in_ms=expires_in_ms)
+        verdict = verdict_on_response(
+            status, body, self._agent, attempts=attempts, jitter=jitter, expires_in_ms=expires_in_ms
+        )
         expires_ms = now_ms + verdict.expires_in_ms
         if verdict.reason != "unreachable":
-            return self._keep(authority, KeptRules(verdict.rules, expires_ms, verdict.reason))
+            return self._store_rules(authority, KeptRules(verdict.rules, expires_ms, verdict.reason))
         if attempts <= ATTEMPTS_SOON:
             expires_ms = now_ms + retry_backoff_ms(attempts, jitter, first_ms=self._attempt_first_ms)
         if earlier is not None and not earlier.is_unreachable:
-            return self._keep(authority, KeptRules(earlier.rules, expires_ms, earlier.reason, attempts))
-        return self._keep(authority, KeptRules(verdict.rules, expires_ms, verdict.reason, attempts))
+            return self._store_rules(authority, KeptRules(earlier.rules, expires_ms, earlier.reason, attempts))
+        return self._store_rules(authority, KeptRules(verdict.rules, expires_ms, verdict.reason, attempts))
 
-    def _keep(self, authority: str, kept: KeptRules) -> KeptRules:
+    def _store_rules(self, authority: str, kept: KeptRules) -> KeptRules:
         earlier = self._kept.pop(authority, None)
         if earlier is not None:
             self._chars -= earlier.rules.chars

@@ -41,23 +41,23 @@ _HEX = "0123456789ABCDEFabcdef"
 _ESCAPES = {f"%{high}{low}": int(high + low, 16) for high in _HEX for low in _HEX}
 
 
-def spelled(path: str, *, is_pattern: bool = False) -> str:
+def normalize_path(path: str, *, is_pattern: bool = False) -> str:
     """Return a path with its query in the spelling described above. A pattern keeps its `*`."""
     if _is_plain(path):
         return path
     before, mark, query = path.partition("?")
     kept = "*" if is_pattern else ""
-    return _spelled(before, _BEFORE_QUERY, kept) + mark + _spelled(query, _BEHIND_MARK, kept)
+    return _normalize(before, _BEFORE_QUERY, kept) + mark + _normalize(query, _BEHIND_MARK, kept)
 
 
-def _respelled(decoded: frozenset[int]) -> dict[str, str]:
+def _escape_replacements(decoded: frozenset[int]) -> dict[str, str]:
     return {found: chr(octet) if octet in decoded else found.upper() for found, octet in _ESCAPES.items()}
 
 
-_BEFORE_QUERY, _BEHIND_MARK = _respelled(_ANYWHERE), _respelled(_IN_QUERY)
+_BEFORE_QUERY, _BEHIND_MARK = _escape_replacements(_ANYWHERE), _escape_replacements(_IN_QUERY)
 
 
-def _spelled(text: str, escapes: dict[str, str], kept: str) -> str:
+def _normalize(text: str, escapes: dict[str, str], kept: str) -> str:
     def one(odd: re.Match[str]) -> str:
         found = odd[0]
         if found in escapes:
@@ -69,7 +69,7 @@ def _spelled(text: str, escapes: dict[str, str], kept: str) -> str:
     return _split_odd.sub(one, text)
 
 
-class _Line(NamedTuple):
+class _RuleLine(NamedTuple):
     text: str
     allows: bool
     octets: int
@@ -77,10 +77,7 @@ class _Line(NamedTuple):
     is_anchored: bool
 
     def matches(self, path: str) -> bool:
-        """Return whether the line's pattern matches a path, in the same spelling, from the start of the path.
-
-        Each part is matched where it first occurs, without backtracking, so a hostile pattern costs no extra.
-        """
+        """Return whether the line's pattern matches a path from its start, each part where it first occurs."""
         first, *parts = self.parts
         if not path.startswith(first):
             return False
@@ -96,38 +93,38 @@ class _Line(NamedTuple):
         return not self.is_anchored or at == len(path)
 
 
-class Matcher:
+class RobotsMatcher:
     __slots__ = ("_lengths", "_prefixes", "_sought", "_with_wildcards")
 
     def __init__(self, lines: Iterable[str]) -> None:
-        read = [_read(line) for line in lines]
+        read = [_parse_line(line) for line in lines]
         plain = [line for line in read if len(line.parts) == 1 and not line.is_anchored]
-        plain.sort(key=_allows)  # of two equal patterns, the Allow stays
+        plain.sort(key=_is_allow_line)  # of two equal patterns, the Allow stays
         self._prefixes = {line.parts[0]: line for line in plain}
         self._lengths = sorted({len(prefix) for prefix in self._prefixes}, reverse=True)
         self._with_wildcards = [line for line in read if len(line.parts) > 1 or line.is_anchored]
-        self._with_wildcards.sort(key=_weight, reverse=True)
+        self._with_wildcards.sort(key=_precedence, reverse=True)
         self._sought = sum(len(line.parts) for line in self._with_wildcards)
 
     def deciding_line(self, path: str) -> str:
         """Return the line that decides about a path and its query; "" if none matches."""
-        path = spelled(path)
+        path = normalize_path(path)
         length = len(path)
-        found: _Line | None = None
+        found: _RuleLine | None = None
         for octets in self._lengths:
             if octets <= length and (found := self._prefixes.get(path[:octets])) is not None:
                 break
         if self._sought * (length + SOUGHT_STEPS) > STEPS_MAX:
-            return self._unsought(found)
-        least = _weight(found) if found else (0, False)
+            return self._decide_without_search(found)
+        least = _precedence(found) if found else (0, False)
         for line in self._with_wildcards:
-            if _weight(line) < least:
+            if _precedence(line) < least:
                 break
             if line.matches(path):
                 return line.text
         return found.text if found else ""
 
-    def _unsought(self, found: _Line | None) -> str:
+    def _decide_without_search(self, found: _RuleLine | None) -> str:
         """Return the deciding line for a path in which searching for all wildcard patterns would cost too much."""
         if found is not None and not found.allows:
             return found.text
@@ -138,17 +135,17 @@ class Matcher:
         return not self.deciding_line(path).startswith(DISALLOW)
 
 
-def _allows(line: _Line) -> bool:
+def _is_allow_line(line: _RuleLine) -> bool:
     return line.allows
 
 
-def _weight(line: _Line) -> tuple[int, bool]:
+def _precedence(line: _RuleLine) -> tuple[int, bool]:
     return line.octets, line.allows
 
 
-def _read(line: str) -> _Line:
+def _parse_line(line: str) -> _RuleLine:
     allows = line.startswith(ALLOW)
     pattern = line.removeprefix(ALLOW if allows else DISALLOW)
     is_anchored = pattern.endswith("$")
-    text = spelled(pattern.removesuffix("$"), is_pattern=True)
-    return _Line(line, allows, len(text) + is_anchored, tuple(text.split("*")), is_anchored)
+    text = normalize_path(pattern.removesuffix("$"), is_pattern=True)
+    return _RuleLine(line, allows, len(text) + is_anchored, tuple(text.split("*")), is_anchored)

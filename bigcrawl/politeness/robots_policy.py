@@ -1,38 +1,16 @@
 """Robots rules by RFC 9309: from the bytes of a robots.txt to a verdict that can be stored.
 
-Groups are parsed here; paths are matched in robots_match.py. Existing parsers take `User-agent: big` to mean bigcrawl
-too (the RFC wants the whole product token), treat `%3F` as a question mark, and allow `/` for an Allow of
-`/index.html`. Also, only the one group for us is worth storing in the host record.
-
     lines -> groups -> the one group for us -> RobotsRules -> to_bytes (host record) -> from_bytes -> is_allowed
 
-Where the RFC leaves a choice, or has been read in two ways:
-
-- The group that names our token wins over the one for `*`, even if it is empty. Several groups that name us are one.
-  Tokens are letters, digits, `_` and `-`, compared case-insensitively, without a suffix such as `/1.0`. A star means
-  every robot only if it stands alone (§2.2.1): `*SiteBot*` matches no robot.
+Groups are parsed here; paths are matched in robots_match.py. Existing parsers take `User-agent: big` to mean bigcrawl
+too (the RFC wants the whole product token), treat `%3F` as a question mark, and allow `/` for an Allow of
+`/index.html`. docs/robots.md says what is read where the RFC leaves a choice; besides:
 
 - Only an Allow or Disallow line ends a list of User-agent lines (§2.2.4: other records must not interfere). So in
   `User-agent: * / Crawl-delay: 9 / User-agent: x / Disallow: /` the Disallow applies to both, as in Google's parser. If
   that was not meant, it forbids more, never less.
-
-- The longest matching pattern decides, Allow on a tie (§2.2.2).
-
-- Disallow may be misspelt in the common ways, and a colon may be missing.
-
-- 429 means "not now", so it counts as unreachable, like 5xx. All other 4xx allow everything (§2.3.1.3: "MAY access").
-
-- Of a longer file, only the first 500 KiB count, up to the last whole line in them.
-
-- Crawl-delay is not part of the RFC. The longest of several applies.
-
-- A response's Cache-Control shortens the day that rules are kept (§2.4), but not below `KEPT_MS_MIN`, because many
-  servers send `max-age=0` with everything.
-
-- While a server fails, the last good copy stays in force (§2.4); the frontier stores it
-  (`bigcrawl.scheduler.gates.robots`).
-
-- Sitemap lines belong to no group. The first `SITEMAPS_MAX` are kept.
+- Disallow may be misspelt in the common ways, and a colon may be missing. The longest of several Crawl-delays applies.
+- Many servers send `max-age=0` with everything, so rules are kept for at least `KEPT_MS_MIN`.
 """
 
 from __future__ import annotations
@@ -45,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from bigcrawl.exceptions import ConfigError, CorruptionError
-from bigcrawl.politeness.robots_match import DISALLOW, Matcher
+from bigcrawl.politeness.robots_match import DISALLOW, RobotsMatcher
 from bigcrawl.politeness.throttle_policy import retry_backoff_ms
 from bigcrawl.url.canonical import UrlError, canonicalize
 
@@ -86,7 +64,6 @@ _find_compatible = re.compile(r"\(compatible;\s*([A-Za-z0-9_-]+)").search
 
 
 def robots_url(authority: str) -> str:
-    """Return the canonical URL of an authority's robots.txt; see `bigcrawl.url.canonical.authority_of`."""
     return authority + "/robots.txt"
 
 
@@ -112,7 +89,7 @@ class RobotsRules:
     def __init__(self, lines: tuple[str, ...] = (), crawl_delay_ms: int | None = None) -> None:
         """Take the rules as lines, `Allow: <pattern>` or `Disallow: <pattern>`, in ASCII and escaped like URLs."""
         self._lines = lines
-        self._matcher: Matcher | None = None
+        self._matcher: RobotsMatcher | None = None
         self.crawl_delay_ms = crawl_delay_ms
         """The site's delay between two fetches, not capped by a setting; None if it asks for none."""
 
@@ -130,7 +107,7 @@ class RobotsRules:
     @classmethod
     def parse(cls, body: bytes, agent_token: str) -> Self:
         """Parse a decompressed robots.txt of any quality: byte-order marks, UTF-16, line ends, HTML. Never raises."""
-        return cls._of_groups(_groups(_records(body)), agent_token)
+        return cls._of_groups(_parse_groups(_parse_records(body)), agent_token)
 
     @classmethod
     def _of_groups(cls, groups: list[_Group], agent_token: str) -> Self:
@@ -173,7 +150,7 @@ class RobotsRules:
 
     def _deciding_line(self, url: str) -> str:
         if self._matcher is None:
-            self._matcher = Matcher(self._lines)
+            self._matcher = RobotsMatcher(self._lines)
         path = _path_of(url)
         if path.startswith("/robots.txt") and path[11:12] in ("", "?"):
             return ""
@@ -248,7 +225,7 @@ class _Group:
             self.crawl_delay_ms = max(delay_ms, self.crawl_delay_ms or 0)
 
 
-def _groups(records: list[tuple[str, bytes]]) -> list[_Group]:
+def _parse_groups(records: list[tuple[str, bytes]]) -> list[_Group]:
     """Return the groups of a file in order. Records before the first User-agent line apply to no robot."""
     groups: list[_Group] = [_Group()]
     for directive, value in records:
@@ -266,13 +243,13 @@ def _groups(records: list[tuple[str, bytes]]) -> list[_Group]:
             group.has_rules = True
             # A pattern that starts with neither matches no path; an empty one forbids nothing.
             if value[:1] in (b"/", b"*"):
-                group.lines[f"{directive.capitalize()}: {_escaped(value)}"] = None
+                group.lines[f"{directive.capitalize()}: {_escape_pattern(value)}"] = None
     return groups
 
 
-def _records(body: bytes) -> list[tuple[str, bytes]]:
+def _parse_records(body: bytes) -> list[tuple[str, bytes]]:
     records = []
-    for raw in _lines(body):
+    for raw in _split_lines(body):
         line = raw.partition(b"#")[0].strip()
         name, _, value = line.partition(b":")
         directive = _DIRECTIVES.get(name.strip().lower())
@@ -287,7 +264,7 @@ def _records(body: bytes) -> list[tuple[str, bytes]]:
     return records
 
 
-def _lines(body: bytes) -> list[bytes]:
+def _split_lines(body: bytes) -> list[bytes]:
     if len(body) > BODY_BYTES_MAX:
         body = body[:BODY_BYTES_MAX]
         # Half a pattern would forbid, or allow, more than the whole one.
@@ -298,7 +275,7 @@ def _lines(body: bytes) -> list[bytes]:
     return body.replace(b"\r", b"\n").split(b"\n")
 
 
-def _escaped(pattern: bytes) -> str:
+def _escape_pattern(pattern: bytes) -> str:
     return "".join(map(_OCTETS.__getitem__, pattern))
 
 
@@ -312,7 +289,7 @@ def _delay_ms(value: bytes) -> int | None:
     return round(min(seconds * 1_000, CRAWL_DELAY_MS_MAX))
 
 
-def _sitemaps(records: list[tuple[str, bytes]]) -> tuple[str, ...]:
+def _sitemap_urls(records: list[tuple[str, bytes]]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for directive, value in records:
         if directive == "sitemap" and 0 < len(value) <= SITEMAP_BYTES_MAX:
@@ -334,7 +311,7 @@ def kept_ms(cache_control: str, age: str = "", *, least_ms: int = KEPT_MS_MIN) -
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RobotsVerdict:
     rules: RobotsRules
     expires_in_ms: int
     reason: str
@@ -344,7 +321,7 @@ class Verdict:
     """The sitemaps' URLs as written. Relative ones occur, though they should not."""
 
 
-def decide(
+def verdict_on_response(
     status: int | None,
     body: bytes,
     agent_token: str,
@@ -352,18 +329,18 @@ def decide(
     attempts: int = 0,
     jitter: float = 0.0,
     expires_in_ms: int = KEPT_MS,
-) -> Verdict:
+) -> RobotsVerdict:
     """Return the verdict on a response to a request for robots.txt (RFC 9309 §2.3.1).
 
     `status` is None without a response. A 3xx means too many redirects, or a redirect to nowhere. `attempts` counts the
     fetches in a row, including this one, in which the file was unreachable.
     """
     if status is not None and 200 <= status < 300:
-        records = _records(body)
-        rules = RobotsRules._of_groups(_groups(records), agent_token)
-        return Verdict(rules, expires_in_ms, "rules", _sitemaps(records))
+        records = _parse_records(body)
+        rules = RobotsRules._of_groups(_parse_groups(records), agent_token)
+        return RobotsVerdict(rules, expires_in_ms, "rules", _sitemap_urls(records))
     if status is not None and 300 <= status < 400:
-        return Verdict(RobotsRules.allow_all(), expires_in_ms, "redirects")
+        return RobotsVerdict(RobotsRules.allow_all(), expires_in_ms, "redirects")
     if status is not None and 400 <= status < 500 and status != 429:
-        return Verdict(RobotsRules.allow_all(), expires_in_ms, "absent")
-    return Verdict(RobotsRules.forbid_all(), retry_backoff_ms(attempts, jitter), "unreachable")
+        return RobotsVerdict(RobotsRules.allow_all(), expires_in_ms, "absent")
+    return RobotsVerdict(RobotsRules.forbid_all(), retry_backoff_ms(attempts, jitter), "unreachable")

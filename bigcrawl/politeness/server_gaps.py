@@ -4,10 +4,7 @@ from collections import OrderedDict
 
 
 class ServerGaps:
-    """Grants start times to fetches, `gap_ms` apart for each server, in milliseconds of the caller's monotonic clock.
-
-    A server is forgotten once its gap is over. A grant adds one server and forgets up to two, which bounds memory.
-    """
+    """Grants start times to fetches, `gap_ms` apart for each server, by the caller's clock; forgets old servers."""
 
     def __init__(self, gap_ms: int) -> None:
         self._gap_ms = gap_ms
@@ -23,10 +20,10 @@ class ServerGaps:
         """Return when a fetch from the server may start, `now_ms` or later. The next fetch gets a later time."""
         start_ms = max(now_ms, self._free_ms.pop(server, now_ms))
         self._free_ms[server] = start_ms + self._gap_ms
-        self._forget(now_ms)
+        self._forget_expired(now_ms)
         return start_ms
 
-    def _forget(self, now_ms: int) -> None:
+    def _forget_expired(self, now_ms: int) -> None:
         for _ in range(2):
             server, free_ms = next(iter(self._free_ms.items()))
             if free_ms > now_ms:

@@ -39,7 +39,7 @@ UNLIMITED: Final = Speed()
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PlanPart:
     """A speed and when it applies. `begin` and `end` are minutes of the day; `end` is excluded."""
 
     speed: Speed
@@ -57,7 +57,7 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class SpeedPlan:
     text: str
-    parts: tuple[Part, ...]
+    parts: tuple[PlanPart, ...]
     zone: tzinfo
 
     def at(self, now_ms: int) -> Speed:

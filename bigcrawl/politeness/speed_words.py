@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.politeness.speed_plan import EVERY_DAY, MINUTES_OF_A_DAY, UNLIMITED_WORD, Part, Speed, SpeedPlan
+from bigcrawl.politeness.speed_plan import EVERY_DAY, MINUTES_OF_A_DAY, UNLIMITED_WORD, PlanPart, Speed, SpeedPlan
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -76,7 +76,7 @@ def _no_zone(name: str) -> ConfigError:
     )
 
 
-def _part(text: str, where: str) -> Part:
+def _part(text: str, where: str) -> PlanPart:
     pages = body_bytes = math.inf
     times: tuple[int, int] | None = None
     days: set[int] = set()
@@ -104,7 +104,7 @@ def _part(text: str, where: str) -> Part:
     if not has_rate:
         raise _refusal(where, text, "it has no rate")
     begin, end = times or (0, MINUTES_OF_A_DAY)
-    return Part(Speed(pages, body_bytes), begin, end, frozenset(days) or EVERY_DAY)
+    return PlanPart(Speed(pages, body_bytes), begin, end, frozenset(days) or EVERY_DAY)
 
 
 def _times(found: re.Match[str], where: str, text: str) -> tuple[int, int]:

@@ -1,8 +1,4 @@
-"""A node's unused permits to start a fetch.
-
-Redis keeps the crawl's speed, and grants start times in advance (`grant_starts.lua`). A fetch may start at the time of
-the oldest permit. A permit not used in time is returned to Redis.
-"""
+"""A node's unused permits to start a fetch, granted in advance (`grant_starts.lua`), each for its time."""
 
 from __future__ import annotations
 
@@ -27,11 +23,7 @@ _WEIGHT = 0.05  # of the latest page in the mean; it covers about the last twent
 
 
 class StartPermits:
-    """A node's permits, which are its share of the crawl's speed.
-
-    `speed` is the whole crawl's. `body_bytes` is the mean size of a fetched body; each start is charged this many
-    bytes.
-    """
+    """A node's share of the crawl's `speed`; each start is charged `body_bytes`, the mean size of a body."""
 
     def __init__(self) -> None:
         self.speed: Speed = UNLIMITED
@@ -57,11 +49,11 @@ class StartPermits:
     def may_start(self, now_ms: float) -> bool:
         return not self.speed.is_limited or (bool(self._starts) and self._starts[0] <= now_ms)
 
-    def use(self) -> None:
+    def use_permit(self) -> None:
         if self._starts:
             self._starts.popleft()
 
-    def owe(self) -> None:
+    def record_debt(self) -> None:
         """Record a fetch that started without a permit; a permit at hand, or the next one granted, pays for it."""
         if self._starts:
             self._starts.pop()
@@ -81,7 +73,7 @@ class StartPermits:
         self._debt_bytes += body_bytes - self.body_bytes
         self.body_bytes = max(1.0, (1 - _WEIGHT) * self.body_bytes + _WEIGHT * body_bytes)
 
-    def wanted(self, now_ms: float, ready: int) -> int:
+    def wanted_permits(self, now_ms: float, ready: int) -> int:
         """Return how many permits to request for `ready` fetches. Outdated permits are set aside for return."""
         while self._starts and self._starts[0] < now_ms - KEPT_MS:
             self._starts.popleft()
@@ -112,5 +104,4 @@ class StartPermits:
 
     @property
     def step_ms(self) -> float:
-        """Time between two starts of the whole crawl; never 0."""
         return max(self.page_ms, self.bytes_ms, 1e-6)

@@ -73,10 +73,6 @@ def retry_backoff_ms(
     first_ms: int = BACKOFF_FIRST_MS,
     longest_ms: int = BACKOFF_LONGEST_MS,
 ) -> int:
-    """Return the wait before the next attempt, which doubles with each failure up to `longest_ms`.
-
-    `jitter`, from 0 to 1, lengthens the wait by up to a half, so that hosts that failed together are not asked
-    together.
-    """
+    """Return the wait before the next attempt, doubled by each failure, longer by up to a half by `jitter`."""
     waited_ms = min(first_ms << min(max(attempts - 1, 0), _DOUBLINGS_MAX), longest_ms)
     return waited_ms + round(waited_ms * jitter / 2)

@@ -23,9 +23,9 @@ from bigcrawl.exceptions import BigcrawlError, TransientStoreError
 from bigcrawl.redisdb import pipelines, script_texts, scripts
 from bigcrawl.redisdb.crawl_clock import STEP_MS, CrawlClock, TimeChecks
 from bigcrawl.redisdb.pools import without_password
-from bigcrawl.redisdb.reply_errors import RedisRestartedError, leaves_doubt, translated
+from bigcrawl.redisdb.reply_errors import RedisRestartedError, leaves_doubt, translating_errors
 from bigcrawl.redisdb.running_time import RunningTime
-from bigcrawl.redisdb.servers import Servers
+from bigcrawl.redisdb.servers import ServerConnections
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Sequence
@@ -54,7 +54,7 @@ class RedisClient:
         self.round_trips = 0
         self.round_trips_s = 0.0
         self.in_doubt: set[int] = set()
-        self._servers = Servers(url, self._crawl_clock, self._time.learn)
+        self._servers = ServerConnections(url, self._crawl_clock, self._time.learn_time)
         self._running_time = RunningTime(self._crawl_clock)
 
     def __repr__(self) -> str:
@@ -62,7 +62,7 @@ class RedisClient:
         return f"<RedisClient {url} run_id={self._servers.run_id} round_trips={self.round_trips}>"
 
     @property
-    def server(self) -> str:
+    def server_run_id(self) -> str:
         return self._servers.run_id or ""
 
     @property
@@ -72,7 +72,7 @@ class RedisClient:
     async def accept_restart(self) -> None:
         """Accept the restarted server; the caller must then reconcile its partitions and call `record_recovery`."""
         self._running_time.record_restart()
-        await self._servers.accept()
+        await self._servers.accept_new_server()
         await self.ping()
 
     def record_recovery(self) -> None:
@@ -109,7 +109,7 @@ class RedisClient:
         await self.ping()
         if not self._servers.is_cluster:
             return [await self.command(*words)]
-        async with self._watched():
+        async with self._translating_errors():
             return await self._servers.ask_each(words)
 
     async def keys(self, pattern: str, at_once: int) -> AsyncIterator[list[bytes]]:
@@ -118,8 +118,8 @@ class RedisClient:
         for pool in await self._servers.all_connections():
             cursor = b"0"
             while True:
-                async with self._watched():
-                    [reply] = await pool.talk([("SCAN", cursor, "MATCH", pattern, "COUNT", at_once)])
+                async with self._translating_errors():
+                    [reply] = await pool.send_commands([("SCAN", cursor, "MATCH", pattern, "COUNT", at_once)])
                     if isinstance(reply, errors.RedisError):
                         raise reply
                 cursor, found = reply
@@ -133,7 +133,7 @@ class RedisClient:
 
     async def commands_each(self, rows: Sequence[Sequence[scripts.Value]]) -> list[Any]:
         """Like `commands`, but return error replies."""
-        return [_ours(reply) for reply in await self._pipeline(rows, raise_errors=False)]
+        return [_as_bigcrawl_error(reply) for reply in await self._pipeline(rows, raise_errors=False)]
 
     async def run(self, calls: Sequence[Call[Any]]) -> list[Any]:
         """Run script calls and return their results. Raise the first error, after all have run."""
@@ -154,7 +154,7 @@ class RedisClient:
         if not self._crawl_clock.is_known:
             await self._connect()
         elif self._crawl_clock.is_due:
-            await self._time.check()
+            await self._time.check_time()
             if self._servers.is_cluster:
                 await self.ping()  # reach all masters, even if calls use only one
         results: list[Any] = []
@@ -175,14 +175,14 @@ class RedisClient:
         replies = await self._pipeline([command.words for command in commands], raise_errors=False)
         missing = [i for i, reply in enumerate(replies) if isinstance(reply, errors.NoScriptError)]
         if missing:
-            await self._load({commands[i].calls[0].name for i in missing})
+            await self._load_scripts({commands[i].calls[0].name for i in missing})
             again = await self._pipeline([commands[i].words for i in missing], raise_errors=False)
             for i, reply in zip(missing, again, strict=True):
                 replies[i] = reply
         return [
-            _parsed(call, reply)
+            _parse_reply(call, reply)
             for command, whole in zip(commands, replies, strict=True)
-            for call, reply in zip(command.calls, _each(command.calls, whole), strict=True)
+            for call, reply in zip(command.calls, _reply_for_each(command.calls, whole), strict=True)
         ]
 
     def now_ms(self) -> int:
@@ -190,7 +190,7 @@ class RedisClient:
         return self._crawl_clock.now_ms()
 
     async def _connect(self) -> None:
-        async with self._watched():
+        async with self._translating_errors():
             await self._servers.connect()
 
     async def _crawl_time(self, correct: bool) -> tuple[int, int]:
@@ -201,13 +201,13 @@ class RedisClient:
         time_ms, set_ms = answer
         return time_ms, set_ms
 
-    async def _load(self, names: set[str]) -> None:
+    async def _load_scripts(self, names: set[str]) -> None:
         await self.commands([("SCRIPT", "LOAD", script_texts.source_for_many(name)) for name in sorted(names)])
 
     async def _pipeline(self, rows: Sequence[Sequence[scripts.Value]], *, raise_errors: bool) -> list[Any]:
         replies: list[Any] = []
-        for some in pipelines.divided(rows):
-            async with self._watched():
+        for some in pipelines.divide_commands(rows):
+            async with self._translating_errors():
                 self.round_trips += 1
                 since_s, asked_ms = perf_counter(), self._crawl_clock.monotonic_ms()
                 try:
@@ -224,8 +224,8 @@ class RedisClient:
         return self._servers.round_trip(rows)
 
     @asynccontextmanager
-    async def _watched(self) -> AsyncIterator[None]:
-        with translated():
+    async def _translating_errors(self) -> AsyncIterator[None]:
+        with translating_errors():
             try:
                 async with asyncio.timeout(self._reply_timeout_s):
                     yield
@@ -238,12 +238,12 @@ class RedisClient:
                 raise
 
 
-def _each(group: list[Call[Any]], reply: Any) -> list[Any]:
+def _reply_for_each(group: list[Call[Any]], reply: Any) -> list[Any]:
     return [reply] * len(group) if isinstance(reply, Exception) else reply
 
 
-def _parsed(call: Call[Any], reply: Any) -> Any:
-    reply = _ours(reply)
+def _parse_reply(call: Call[Any], reply: Any) -> Any:
+    reply = _as_bigcrawl_error(reply)
     if isinstance(reply, BigcrawlError):
         return reply
     try:
@@ -252,11 +252,11 @@ def _parsed(call: Call[Any], reply: Any) -> Any:
         return error
 
 
-def _ours(reply: Any) -> Any:
+def _as_bigcrawl_error(reply: Any) -> Any:
     if not isinstance(reply, Exception):
         return reply
     try:
-        with translated():
+        with translating_errors():
             raise reply
     except BigcrawlError as error:
         return error

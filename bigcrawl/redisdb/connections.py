@@ -1,8 +1,3 @@
-"""A pool of a few connections to one server.
-
-redis-py's own pool and pipeline cost more than a small call.
-"""
-
 from __future__ import annotations
 
 import asyncio
@@ -19,7 +14,7 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts import Value
 
 
-class Connections:
+class ConnectionPool:
     def __init__(self, make: Callable[[], AbstractConnection], most: int) -> None:
         self._make = make
         self._room = asyncio.Semaphore(most)
@@ -27,7 +22,7 @@ class Connections:
         self._lent: set[AbstractConnection] = set()
 
     def __repr__(self) -> str:
-        return f"<Connections idle={len(self._idle)} lent={len(self._lent)}>"
+        return f"<ConnectionPool idle={len(self._idle)} lent={len(self._lent)}>"
 
     async def take(self) -> AbstractConnection:
         """Wait for an open connection without unread bytes, which the caller must give back."""
@@ -49,11 +44,11 @@ class Connections:
         self._idle.append(connection)
         self._room.release()
 
-    async def talk(self, rows: Sequence[Sequence[Value]]) -> list[Any]:
+    async def send_commands(self, rows: Sequence[Sequence[Value]]) -> list[Any]:
         """Send all commands at once and return their replies, error replies as exceptions."""
         connection = await self.take()
         try:
-            return await ask(connection, rows)
+            return await send_on(connection, rows)
         except BaseException:
             # Late replies would reach the next user of the connection.
             await connection.disconnect(nowait=True)
@@ -66,14 +61,14 @@ class Connections:
             await connection.disconnect()
 
 
-async def ask(connection: AbstractConnection, rows: Sequence[Sequence[Value]]) -> list[Any]:
+async def send_on(connection: AbstractConnection, rows: Sequence[Sequence[Value]]) -> list[Any]:
     """Send all commands at once and return their replies, error replies as exceptions."""
     packed = b"".join([pack_command(tuple(row)) for row in rows])  # type: ignore[arg-type]
     await connection.send_packed_command([packed], check_health=False)
-    return [await _reply(connection) for _ in rows]
+    return [await _read_reply(connection) for _ in rows]
 
 
-async def _reply(connection: AbstractConnection) -> Any:
+async def _read_reply(connection: AbstractConnection) -> Any:
     try:
         return await connection.read_response()
     except errors.ResponseError as error:

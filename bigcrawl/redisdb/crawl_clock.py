@@ -40,7 +40,7 @@ class CrawlClock:
         return self._clock.monotonic_ms()
 
     def boot_ms(self) -> int:
-        """Return the boot clock, for `note`, and schedule the next question."""
+        """Return the boot clock, for `record_time`, and schedule the next question."""
         now_ms = self._clock.monotonic_ms()
         self._ask_ms = now_ms + ASK_EVERY_MS
         return now_ms
@@ -53,7 +53,7 @@ class CrawlClock:
         least_ms, most_ms = time_ms - self._clock.monotonic_ms(), time_ms - sent_ms
         return self._offset_ms is None or least_ms - STEP_MS <= self._offset_ms <= most_ms + STEP_MS
 
-    def note(self, time_ms: int, sent_ms: int) -> None:
+    def record_time(self, time_ms: int, sent_ms: int) -> None:
         least_ms, most_ms = time_ms - self._clock.monotonic_ms(), time_ms - sent_ms
         before_ms = most_ms if self._offset_ms is None else self._offset_ms
         self._offset_ms = min(max(before_ms, least_ms), most_ms)
@@ -67,12 +67,12 @@ class TimeChecks:
         self._ask = ask
         self._asking = asyncio.Lock()
 
-    async def learn(self) -> None:
+    async def learn_time(self) -> None:
         sent_ms = self._clock.boot_ms()
         time_ms, _ = await self._ask(False)
-        self._clock.note(time_ms, sent_ms)
+        self._clock.record_time(time_ms, sent_ms)
 
-    async def check(self) -> None:
+    async def check_time(self) -> None:
         clock = self._clock
         async with self._asking:
             if not clock.is_due:
@@ -82,7 +82,7 @@ class TimeChecks:
             if not clock.agrees(time_ms, sent_ms):
                 sent_ms = clock.boot_ms()
                 time_ms, set_ms = await self._ask(True)
-            clock.note(time_ms, sent_ms)
+            clock.record_time(time_ms, sent_ms)
         if set_ms:
             logger.warning(
                 "the clock of Redis was set by %(seconds).1f s; the crawl keeps its own time",

@@ -109,7 +109,7 @@ class EmbeddedServer:
 
     def _bring_up(self) -> str:
         if self._users_fd is not None and self._socket is not None and ping(self._socket).state is ServerState.READY:
-            return _url(self._socket)
+            return _socket_url(self._socket)
         with self._start_lock(self._clock.monotonic_ms() + START_LOCK_MS_MAX):
             joined_now = self._users_fd is None
             if joined_now:
@@ -123,7 +123,7 @@ class EmbeddedServer:
                 if joined_now and not self._leaving.is_set():
                     self._drop_use()
                 raise
-        return _url(self._socket)
+        return _socket_url(self._socket)
 
     def _stop_if_unused(self, deadline_ms: int) -> bool:
         sole_user = try_lock(self._directory / "users.lock", fcntl.LOCK_EX)
@@ -140,7 +140,7 @@ class EmbeddedServer:
         path = self._directory / "start.lock"
         while (held := try_lock(path, fcntl.LOCK_EX)) is None:
             if self._clock.monotonic_ms() > deadline_ms:
-                raise TransientStoreError(f"another process has held {path} for too long")
+                raise TransientStoreError(f"another process has locked {path} for too long")
             self.process.pause()
         try:
             yield
@@ -163,7 +163,7 @@ class EmbeddedServer:
             raise ConfigError(f"{what}: {error} (log: {self.process.log_path})") from error
 
 
-def _url(socket_path: Path) -> str:
+def _socket_url(socket_path: Path) -> str:
     return f"unix://{quote(os.fspath(socket_path))}?db=0"
 
 
@@ -171,4 +171,4 @@ def running_url(directory: Path) -> str | None:
     record = ServerRecord.read(Path(directory).absolute())
     if record is None or ping(Path(record.socket)).state is not ServerState.READY:
         return None
-    return _url(Path(record.socket))
+    return _socket_url(Path(record.socket))

@@ -25,6 +25,7 @@ Keys of a crawl share its tag. Gates and the clock belong to no crawl; gates are
     bigcrawl:{<crawl>}:nodes             hash    node -> JSON report
     bigcrawl:{<crawl>}:settings          hash    node -> JSON of the settings that it runs with
     bigcrawl:{<crawl>}:beats             zset    ms of the last heartbeat -> node
+    bigcrawl:{<crawl>}:counts            hash    what all nodes made -> its sum; with a node, what it made so far
     bigcrawl:{<crawl>}:arrivals          stream  partitions that got entries from other nodes than their owners (p)
     bigcrawl:{<crawl>}:in_degrees        hash    partition -> distribution of the in-degrees of its PLDs
     bigcrawl:{<crawl>}:rules             hash    host, PLD or pattern -> JSON of its limits, set by hand
@@ -35,7 +36,10 @@ Keys of a crawl share its tag. Gates and the clock belong to no crawl; gates are
     bigcrawl:{<crawl>}:errors            zset    failed fetches -> reason and PLD
     bigcrawl:{<crawl>}:examples          hash    reason and PLD -> time and URL of the last failed fetch
     bigcrawl:{<crawl>}:history           hash    number of a sample of the crawl's figures -> its time and values
+    bigcrawl:{<crawl>}:events            zset    ms -> what happened to the crawl: nodes, orders, its end
+    bigcrawl:{<crawl>}:recent            hash    node -> JSON of its last fetches, items and lines of the log
     bigcrawl:{<crawl>}:fingerprints      hash    bucket -> fingerprints of URLs that another crawler knew, imported
+    bigcrawl:{<crawl>}:origins           stream  where nodes have stored payloads, if copies refer over nodes
     bigcrawl:{<crawl>}:tallies           hash    node, or gone -> its counts for the crawl's report
     bigcrawl:{<crawl>}:space:<name>      string  gate of a PLD or of a user's group, like that of a server
     bigcrawl:{<crawl>}:answer:<cell>     string  DNS answer for the last host whose hash fell into this cell
@@ -43,6 +47,7 @@ Keys of a crawl share its tag. Gates and the clock belong to no crawl; gates are
     bigcrawl:{gate<n>}:host:<host>       hash    the crawl that holds a host, and the time when others may have it
     bigcrawl:{clock}:clock               hash    ms to add to the server's clock; the last time returned, and its node
     bigcrawl:{clock}:crawls              hash    node of any crawl -> end of its lease, and whether it holds hosts
+    bigcrawl:{clock}:known               hash    crawl -> JSON of its spider and its last figures
 
 Keys for a user's list, from which spiders take entries, have its hash tag:
 
@@ -60,6 +65,7 @@ from functools import lru_cache
 
 CLOCK = "bigcrawl:{clock}:clock"
 CRAWLS = "bigcrawl:{clock}:crawls"
+KNOWN = "bigcrawl:{clock}:known"
 _HASH_TAG = re.compile(r"^[^{]*\{[^}]+\}")
 GATE_TAGS = 8
 
@@ -128,6 +134,10 @@ class CrawlKeys:
         return self._prefix + "beats"
 
     @property
+    def counts(self) -> str:
+        return self._prefix + "counts"
+
+    @property
     def arrivals(self) -> str:
         return self._prefix + "arrivals"
 
@@ -168,8 +178,20 @@ class CrawlKeys:
         return self._prefix + "history"
 
     @property
+    def events(self) -> str:
+        return self._prefix + "events"
+
+    @property
+    def recent(self) -> str:
+        return self._prefix + "recent"
+
+    @property
     def fingerprints(self) -> str:
         return self._prefix + "fingerprints"
+
+    @property
+    def origins(self) -> str:
+        return self._prefix + "origins"
 
     @property
     def tallies(self) -> str:

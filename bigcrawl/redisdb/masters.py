@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from redis import exceptions as errors
 from redis.crc import key_slot
 
-from bigcrawl.redisdb.connections import Connections
+from bigcrawl.redisdb.connections import ConnectionPool
 from bigcrawl.redisdb.script_texts import key_of
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Masters:
         self._most = most
         self.seeds = list(seeds)
         self._by_slot: dict[int, Address] = {}
-        self._pools: dict[Address, Connections] = {}
+        self._pools: dict[Address, ConnectionPool] = {}
         self._run_ids: set[str] = set()
         self._is_meeting = False
         self._is_stale = True
@@ -67,23 +67,20 @@ class Masters:
         """Make the next connection report a restart."""
         self._run_ids.clear()
 
-    async def meet(self) -> None:
+    async def learn_masters(self) -> None:
         self._is_meeting = True
         self._run_ids.clear()
         try:
-            await self._learn()
+            await self._read_slots()
             for pool in self._all_pools():
                 pool.give_back(await pool.take())
         finally:
             self._is_meeting = False
 
     async def round_trip(self, rows: Sequence[Sequence[Value]]) -> list[Any]:
-        """Send each command to its master and return the replies, error replies as exceptions.
-
-        A command without a key goes to all masters; its reply is an error if any of them fails.
-        """
+        """Send each command to its master, one without a key to all, and return the replies, errors as exceptions."""
         if self._is_stale:
-            await self._learn()
+            await self._read_slots()
         replies: list[Any] = [None] * len(rows)
         left = list(range(len(rows)))
         for _ in range(REDIRECTIONS_MAX):
@@ -95,25 +92,25 @@ class Masters:
             for master, places, answers in await self._talk_to_each(by_master, rows):
                 for at, answer in zip(places, answers, strict=True):
                     if not isinstance(answered.get(at), Exception):
-                        answered[at] = await self._followed(master, rows[at], answer)
+                        answered[at] = await self._follow_redirection(master, rows[at], answer)
             for at, answer in answered.items():
                 replies[at] = answer
             left = [at for at in left if isinstance(replies[at], errors.MovedError)]
             if not left:
                 return replies
-        raise errors.TryAgainError("a slot of the cluster moved on again and again")
+        raise errors.TryAgainError("a slot of the cluster was moved during every attempt; try again later")
 
     async def ask_each(self, row: Sequence[Value]) -> list[Any]:
         if self._is_stale:
-            await self._learn()
-        replies = [reply for pool in self._all_pools() for reply in await pool.talk([row])]
+            await self._read_slots()
+        replies = [reply for pool in self._all_pools() for reply in await pool.send_commands([row])]
         if failed := next((reply for reply in replies if isinstance(reply, errors.RedisError)), None):
             raise failed
         return replies
 
-    async def pools(self) -> list[Connections]:
+    async def pools(self) -> list[ConnectionPool]:
         if self._is_stale:
-            await self._learn()
+            await self._read_slots()
         return self._all_pools()
 
     async def disconnect(self) -> None:
@@ -123,7 +120,7 @@ class Masters:
     async def _talk_to_each(
         self, by_master: dict[Address, list[int]], rows: Sequence[Sequence[Value]]
     ) -> list[tuple[Address, list[int], list[Any]]]:
-        talks = [self._pool(master).talk([rows[at] for at in places]) for master, places in by_master.items()]
+        talks = [self._pool(master).send_commands([rows[at] for at in places]) for master, places in by_master.items()]
         try:
             answers = [await talks[0]] if len(talks) == 1 else await asyncio.gather(*talks, return_exceptions=True)
         except BaseException:
@@ -138,14 +135,14 @@ class Masters:
             if not isinstance(answer, BaseException)
         ]
 
-    async def _followed(self, master: Address, row: Sequence[Value], answer: Any) -> Any:
+    async def _follow_redirection(self, master: Address, row: Sequence[Value], answer: Any) -> Any:
         """Follow ASK for this command; note MOVED, so that it is sent again."""
         if isinstance(answer, errors.MovedError):
             self._by_slot[answer.slot_id] = Address(answer.host or master.host, answer.port)
             self._is_stale = True
         elif isinstance(answer, errors.AskError):
             pool = self._pool(Address(answer.host or master.host, answer.port))
-            _, answer = await pool.talk([("ASKING",), row])
+            _, answer = await pool.send_commands([("ASKING",), row])
         return answer
 
     def _masters_of(self, row: Sequence[Value]) -> Sequence[Address]:
@@ -159,12 +156,12 @@ class Masters:
             self._is_stale = True
             raise errors.ClusterDownError(f"no master has slot {slot} of the cluster") from None
 
-    async def _learn(self) -> None:
+    async def _read_slots(self) -> None:
         failure: Exception | None = None
         for seed in self.seeds:
             pool = self._pool(seed)
             try:
-                [reply] = await pool.talk([("CLUSTER", "SLOTS")])
+                [reply] = await pool.send_commands([("CLUSTER", "SLOTS")])
                 if isinstance(reply, errors.RedisError):
                     raise reply
             except (errors.RedisError, OSError) as error:
@@ -181,7 +178,7 @@ class Masters:
         by_slot: dict[int, Address] = {}
         known: list[Address] = []
         for first, last, master, *replicas in reply:
-            addresses = [_address(entry, asked) for entry in (master, *replicas)]
+            addresses = [_parse_address(entry, asked) for entry in (master, *replicas)]
             by_slot |= dict.fromkeys(range(first, last + 1), addresses[0])
             known += addresses
         self._by_slot = by_slot
@@ -190,17 +187,17 @@ class Masters:
         self.seeds = list(dict.fromkeys((*masters, *known, *self.seeds)))
         self._is_stale = False
 
-    def _all_pools(self) -> list[Connections]:
+    def _all_pools(self) -> list[ConnectionPool]:
         return [self._pool(master) for master in sorted(set(self._by_slot.values()))]
 
-    def _pool(self, address: Address) -> Connections:
+    def _pool(self, address: Address) -> ConnectionPool:
         pool = self._pools.get(address)
         if pool is None:
-            pool = self._pools[address] = Connections(lambda: self._make(address), self._most)
+            pool = self._pools[address] = ConnectionPool(lambda: self._make(address), self._most)
         return pool
 
 
-def _address(entry: Sequence[Any], asked: Address) -> Address:
+def _parse_address(entry: Sequence[Any], asked: Address) -> Address:
     host = entry[0].decode() if entry[0] else ""
     return Address(asked.host if host in ("", "?") else host, int(entry[1]))
 

@@ -1,5 +1,3 @@
-"""Limits the commands of one round trip to Redis."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
@@ -14,7 +12,7 @@ CALLS_MAX = 512  # limits the calls that a lost connection leaves in doubt
 BYTES_MAX = 16 << 20  # sent within the reply timeout at 10 Mbit/s
 
 
-def divided(rows: Sequence[Sequence[Value]]) -> Iterator[Sequence[Sequence[Value]]]:
+def divide_commands(rows: Sequence[Sequence[Value]]) -> Iterator[Sequence[Sequence[Value]]]:
     """Divide commands into bounded round trips. A larger command goes alone."""
     start = size = 0
     for at, row in enumerate(rows):

@@ -1,5 +1,3 @@
-"""Parses replies whose shape depends on the protocol version, and sorts replies by outcome."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, field

@@ -1,5 +1,3 @@
-"""Translates errors of redis-py and of servers to ours."""
-
 from __future__ import annotations
 
 from contextlib import contextmanager
@@ -48,16 +46,16 @@ class RedisRefusedError(TransientStoreError):
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def translating_errors() -> Iterator[None]:
     try:
         yield
     except errors.RedisError as error:
-        raise _ours(error) from error
+        raise _bigcrawl_error_of(error) from error
     except (OSError, TimeoutError) as error:
         raise TransientStoreError(f"Redis does not answer: {error}; {_CHECK}") from error
 
 
-def _ours(error: errors.RedisError) -> BigcrawlError:
+def _bigcrawl_error_of(error: errors.RedisError) -> BigcrawlError:
     # Over a unix socket, redis-py wraps the answer to the handshake.
     is_handshake = isinstance(error.__cause__, errors.ResponseError | errors.AuthenticationError)
     reply = error.__cause__ if is_handshake else error
@@ -90,7 +88,7 @@ def leaves_doubt(result: object) -> bool:
     return isinstance(result, BigcrawlError) and not isinstance(result, OwnershipLostError | RedisRefusedError)
 
 
-async def permitted(reply: Awaitable[Any], key: str) -> Any:
+async def await_permitted(reply: Awaitable[Any], key: str) -> Any:
     try:
         return await reply
     except errors.NoPermissionError as error:

@@ -1,8 +1,4 @@
-"""Checks that an ACL user of Redis has the rights that a node needs.
-
-A script that lacks a right fails after its earlier writes. A test compares this table with the scripts and
-docs/operations.md.
-"""
+"""Checks that an ACL user of Redis has the rights that a node needs: a script without one fails half-way."""
 
 from __future__ import annotations
 
@@ -32,17 +28,17 @@ def key_patterns(crawl: str) -> tuple[str, ...]:
 
 
 async def check_rights(client: RedisClient, crawl: str) -> None:
-    rows = [(command, key) for command in NODE_COMMANDS for key in _keys(crawl)]
+    rows = [(command, key) for command in NODE_COMMANDS for key in _example_keys(crawl)]
     [missing] = await client.run([scripts.check_rights(rows)])
     if missing:
         raise ConfigError(
-            f"Redis does not permit BIGCRAWL_REDIS_URL's user commands that a node needs: "
-            f"ACL SETUSER with {' '.join(_rights_of(missing, crawl))}, and the same in its configuration; see "
+            f"Redis denies the user of BIGCRAWL_REDIS_URL some commands that a node needs: use ACL SETUSER with "
+            f"{' '.join(_rights_of(missing, crawl))}, and the same in its configuration; see "
             f"docs/operations.md"
         )
 
 
-def _keys(crawl: str) -> list[str]:
+def _example_keys(crawl: str) -> list[str]:
     gates = [f"bigcrawl:{{gate{tag}}}:server:192.0.2.1" for tag in range(GATE_TAGS)]
     hosts = [host_prefix("a.example") + "a.example", gate_prefix("192.0.2.1") + "192.0.2.1"]
     return [CLOCK, CRAWLS, CrawlKeys(crawl).crawl, partition_keys(crawl, 0).owner, *gates, *hosts]

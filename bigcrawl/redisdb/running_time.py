@@ -1,7 +1,4 @@
-"""Measures how long Redis is known to have run, and so which writes it can no longer forget.
-
-An answer shows that Redis ran at some moment since the question, so questions that do not overlap add up.
-"""
+"""Measures how long Redis is known to have run, from questions to answers, and so which writes it keeps."""
 
 from __future__ import annotations
 
@@ -17,10 +14,7 @@ FORGETTABLE_MS: Final = 3_000
 
 
 class RunningTime:
-    """Adds up the running time of one server, or of all masters of a cluster.
-
-    A restart subtracts `FORGETTABLE_MS`.
-    """
+    """Adds up the running time of one server, or of all masters; a restart subtracts `FORGETTABLE_MS`."""
 
     def __init__(self, clock: CrawlClock) -> None:
         self._clock = clock

@@ -23,8 +23,13 @@ if TYPE_CHECKING:
 GROWING: Final = frozenset({"append_batch", "admit_urls", "put_robots"})
 """The only scripts that make a crawl larger in Redis, and that a server at maxmemory refuses."""
 
-LOOKING: Final = frozenset({"look_crawl", "look_partition", "read_queue", "sum_partitions", "tell_time"})
-"""Read-only scripts. They have no flags: a server that accepts no writes refuses a script with flags."""
+LOOKING: Final = frozenset(
+    (
+        *("look_crawl", "look_host", "look_orders", "look_partition", "look_pld", "look_url", "list_hosts"),
+        *("read_queue", "sum_partitions", "tell_time", "watch_crawl"),
+    )
+)
+"""Scripts that read. They have no flags: a server that accepts no writes refuses a script with flags."""
 
 _PRELUDE: Final = "prelude"
 _STRINGS: Final = frozenset((str, bytes))
@@ -48,13 +53,13 @@ _pack = _packer.pack
 
 
 @cache
-def names() -> tuple[str, ...]:
-    return tuple(sorted(_folders()))
+def script_names() -> tuple[str, ...]:
+    return tuple(sorted(_folder_of_scripts()))
 
 
 @cache
 def source(name: str) -> str:
-    return _read(_folders()[name], name)
+    return _read_script(_folder_of_scripts()[name], name)
 
 
 @cache
@@ -65,17 +70,14 @@ def preludes(name: str) -> tuple[str, ...]:
 
 @cache
 def source_for_many(name: str) -> str:
-    """Return the text that Redis loads, which runs a script once for each of several calls.
-
-    ARGV[1] is msgpack of the calls' keys and arguments. The reply has an item, perhaps an error, for each call.
-    """
-    before = "".join(_read(_PRELUDE, prelude) for prelude in preludes(name))
+    """Return the text that Redis loads: it runs a script for each call in ARGV[1], msgpack, and replies with a list."""
+    before = "".join(_read_script(_PRELUDE, prelude) for prelude in preludes(name))
     text = _FOR_MANY.replace("<preludes>", before).replace("<script>", source(name))
     return text if name in GROWING | LOOKING else _MAY_GO_ON_AT_MAXMEMORY + text
 
 
 @cache
-def digest(name: str) -> str:
+def script_digest(name: str) -> str:
     return hashlib.sha1(source_for_many(name).encode(), usedforsecurity=False).hexdigest()
 
 
@@ -85,7 +87,7 @@ def is_timed(name: str) -> bool:
 
 
 @cache
-def _folders() -> dict[str, str]:
+def _folder_of_scripts() -> dict[str, str]:
     folders = (path for path in files("bigcrawl.redisdb").joinpath("lua").iterdir() if path.is_dir())
     return {
         path.name.removesuffix(".lua"): folder.name
@@ -97,7 +99,7 @@ def _folders() -> dict[str, str]:
 
 
 @cache
-def _read(folder: str, name: str) -> str:
+def _read_script(folder: str, name: str) -> str:
     return files("bigcrawl.redisdb").joinpath("lua", folder, f"{name}.lua").read_text("utf-8")
 
 
@@ -127,7 +129,7 @@ def commands(calls: Sequence[Call[Any]], now_ms: int = 0, calls_max: int = CALLS
 def _evalsha(calls: list[Call[Any]], packed: list[bytes]) -> PackedCalls:
     keys = calls[0].keys if len(calls) == 1 else ()
     argument = b"".join((_packer.pack_array_header(len(packed)), *packed))
-    return PackedCalls(calls, ("EVALSHA", digest(calls[0].name), len(keys), *keys, argument))
+    return PackedCalls(calls, ("EVALSHA", script_digest(calls[0].name), len(keys), *keys, argument))
 
 
 def key_of(words: Sequence[Value]) -> str | None:

@@ -1,5 +1,3 @@
-"""Asks Sentinels for the master of a service, whose pool of connections follows it."""
-
 from __future__ import annotations
 
 from typing import Any, Final

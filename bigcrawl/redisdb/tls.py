@@ -60,11 +60,7 @@ def tls_fault(error: BaseException | None) -> str | None:
 
 
 async def ask_for_fault(connection: AbstractConnection) -> ssl.SSLError | None:
-    """Find out why a server cut off a new TLS connection.
-
-    With TLS 1.3 the refusal of a certificate comes after the handshake, and a reset may overtake it. So this connects
-    again and only listens.
-    """
+    """Find out why a server cut off a new TLS connection: a reset may overtake the refusal of a certificate."""
     context = getattr(connection, "ssl_context", None)
     if context is None:
         return None

@@ -1,9 +1,8 @@
 """Estimates how often a page changes; a visit only shows whether it changed since the visit before.
 
 Changes are assumed to be a Poisson process. With one interval I between visits, the estimate is -log((n - X + 0.5) / (n
-+ 0.5)) / I for X changes in n comparisons. Here the comparisons of each octave of intervals are a group, so a page
-costs about 20 bytes. The estimate is the maximum likelihood for the groups, with half a comparison without change
-added, of mean length. For a single interval this is the formula above.
++ 0.5)) / I for X changes in n comparisons. Here comparisons are grouped by octave of interval, about 20 bytes a page,
+and the estimate is the maximum likelihood for the groups.
 
 Source: Cho and Garcia-Molina, Estimating Frequency of Change (ACM TOIT 3(3), 2003), §4 and §5.
 """
@@ -47,11 +46,11 @@ def with_comparison(history: History, interval_s: int, *, changed: bool) -> Hist
     _, made, changes, seconds = groups.get(octave, (octave, 0, 0, 0))
     groups[octave] = Comparisons(octave, made + 1, changes + changed, seconds + interval_s)
     if sum(group.made for group in groups.values()) > COMPARISONS_MAX:
-        groups = {each: halved for each, group in groups.items() if (halved := _halved(group)).made}
+        groups = {each: halved for each, group in groups.items() if (halved := _halve_counts(group)).made}
     return tuple(groups[each] for each in sorted(groups))
 
 
-def _halved(group: Comparisons) -> Comparisons:
+def _halve_counts(group: Comparisons) -> Comparisons:
     octave, made, changes, seconds = group
     half = made // 2
     # Rounded to even, to favour neither changes nor their absence.

@@ -1,23 +1,13 @@
-"""A site's hints, in a sitemap or a feed: how often its pages change, and when they last changed.
-
-A hint counts as one visit, so later visits soon outweigh it. An interval counts as a comparison that found a change. A
-change brings the next visit forward, at most to `RevisitPolicy.soonest_s`.
-"""
+"""A site's hints about its pages' changes, in a sitemap or feed; each counts as one visit, and is soon outweighed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from bigcrawl.listings.changefreqs import CHANGEFREQS, PERIODS_S, changefreq_of
 from bigcrawl.revisiting.change_rate import with_comparison
 
 if TYPE_CHECKING:
     from bigcrawl.revisiting.change_rate import History
-
-__all__ = ["CHANGEFREQS", "PERIODS_S", "TRUST", "changefreq_of", "next_look_s", "with_hint"]
-
-TRUST: Final = 8
-"""The largest factor by which a hint may change a wait."""
 
 
 def with_hint(history: History, period_s: float) -> History:

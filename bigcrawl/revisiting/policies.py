@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.revisiting.allocation import frequency_at
 from bigcrawl.revisiting.change_rate import change_rate
-from bigcrawl.revisiting.hints import TRUST, with_hint
+from bigcrawl.revisiting.hints import with_hint
 from bigcrawl.revisiting.rate_sample import RateSample
-from bigcrawl.revisiting.rules import FRESHNESS, PERIODIC, QUALITY
+from bigcrawl.revisiting.rules import FRESHNESS, PERIODIC, QUALITY, TRUST
 
 if TYPE_CHECKING:
     from bigcrawl.revisiting.change_rate import History
@@ -43,31 +43,28 @@ class RevisitPolicy:
         `hinted_s`: seconds between changes according to the site; 0 without a hint.
         """
         if self._rule == PERIODIC or not (history or hinted_s):
-            return self._bounded(self._bounds.usual_s)
+            return self._bounded_wait(self._bounds.usual_s)
         slowest, rate = 0.0, 0.0
         if history:
             slowest = 1 / (_UNCERTAIN * sum(group.seconds for group in history))
             rate = max(change_rate(history), slowest)
-            self._sample.note(rate, since_s)  # without the hint: a site must not affect the waits of others
+            self._sample.add_rate(rate, since_s)  # without the hint: a site must not affect the waits of others
         if hinted_s:
             rate = max(change_rate(with_hint(history, self._believed_s(hinted_s, is_important))), slowest)
         if self._rule == FRESHNESS:
-            return self._bounded(self._fresh_s(rate))
+            return self._bounded_wait(self._fresh_s(rate))
         if self._rule == QUALITY and not is_important and (self._sample.is_known or hinted_s):
             rate = max(min(rate, 1 / self._median_s()), slowest)
-        return self._bounded(1 / rate)
+        return self._bounded_wait(1 / rate)
 
     def soonest_s(self, wait_s: int, *, is_important: bool = False) -> int:
-        """Return after how many seconds a page may be visited if its site announces a change.
-
-        For an important page, the shortest wait; for others, 1 / `TRUST` of their own wait.
-        """
+        """Return after how many seconds a page may be visited if its site announces a change."""
         if self._rule == PERIODIC:
             return wait_s
         least_s = 0.0 if is_important else wait_s / TRUST
         if self._rule == QUALITY and not is_important:
             least_s = max(least_s, self._median_s())
-        return min(wait_s, self._bounded(least_s))
+        return min(wait_s, self._bounded_wait(least_s))
 
     def _believed_s(self, hinted_s: float, is_important: bool) -> float:
         usual_s = self._bounds.usual_s
@@ -79,7 +76,7 @@ class RevisitPolicy:
 
     def retry_s(self, waited_s: float) -> int:
         """Return the wait after a failed visit, `waited_s` after the last answer; it doubles with each failure."""
-        return self._bounded(waited_s)
+        return self._bounded_wait(waited_s)
 
     def _fresh_s(self, rate: float) -> float:
         usual_s = self._bounds.usual_s
@@ -88,6 +85,6 @@ class RevisitPolicy:
         frequency = frequency_at(rate, self._sample.price(1 / usual_s))
         return 1 / frequency if frequency > 0 else _DOUBTFUL * usual_s
 
-    def _bounded(self, wait_s: float) -> int:
+    def _bounded_wait(self, wait_s: float) -> int:
         bounds = self._bounds
         return round(min(max(wait_s, bounds.shortest_s), bounds.longest_s))

@@ -31,7 +31,7 @@ class RateSample:
     def is_known(self) -> bool:
         return self._noted >= KNOWN_FROM
 
-    def note(self, rate: float, since_s: float) -> None:
+    def add_rate(self, rate: float, since_s: float) -> None:
         bin_ = floor((log2(rate) - _SLOWEST) * _PER_OCTAVE)
         self._weights[min(max(bin_, 0), _BINS - 1)] += max(since_s, 1.0)
         self._noted += 1

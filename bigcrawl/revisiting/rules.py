@@ -9,4 +9,8 @@ PERIODIC: Final = "periodic"
 CHANGE_RATE: Final = "change-rate"
 QUALITY: Final = "quality"
 FRESHNESS: Final = "freshness"
-RULES: Final = (NEVER, PERIODIC, CHANGE_RATE, QUALITY, FRESHNESS)
+CYCLES: Final = "cycles"
+RULES: Final = (NEVER, PERIODIC, CHANGE_RATE, QUALITY, FRESHNESS, CYCLES)
+
+TRUST: Final = 8
+"""The largest factor by which a site's hint may change a wait."""

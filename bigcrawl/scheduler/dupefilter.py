@@ -64,7 +64,7 @@ class DrumDupeFilter(RFPDupeFilter):
         if self._path is None:
             self._temporary = Path(tempfile.mkdtemp(prefix="bigcrawl-dupefilter-"))
         elif Path(self._path, "requests.seen").exists():
-            logger.warning("%s/requests.seen is not read: its requests might be made again", self._path)
+            logger.warning("%s/requests.seen could not be read: its requests may be made again", self._path)
         directory = self._temporary or Path(self._path or "")
         self._hash = Keys(_secret_in(directory)).of_bytes
         self._keys = KeySet(directory / DIRECTORY)

@@ -31,20 +31,20 @@ from bigcrawl.politeness.dns_shared import join_dns, leave_dns
 from bigcrawl.scan import CODE
 from bigcrawl.scheduler.adapter.arguments import arguments_of
 from bigcrawl.scheduler.adapter.digests import warn_if_edited
-from bigcrawl.scheduler.adapter.drops import Drops
+from bigcrawl.scheduler.adapter.drops import DroppedRequests
 from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
-from bigcrawl.scheduler.adapter.joining import Joining
+from bigcrawl.scheduler.adapter.joining import CrawlJoin
 from bigcrawl.scheduler.adapter.live_requests import LiveRequests
 from bigcrawl.scheduler.adapter.registry import feeds_of, mark_failed, register, storage_of
 from bigcrawl.scheduler.adapter.request_codec import LostRequestError
 from bigcrawl.scheduler.adapter.scrapy_engine import Outputs, ScrapyEngine
-from bigcrawl.scheduler.adapter.scrapys_names import ScrapysNames
+from bigcrawl.scheduler.adapter.scrapys_names import ScrapysStats
 from bigcrawl.scheduler.adapter.shutdown import Shutdown
 from bigcrawl.scheduler.adapter.spider_flow import SpiderFlow
 from bigcrawl.scheduler.adapter.spider_intake import SpiderIntake
 from bigcrawl.scheduler.adapter.spider_start import SpiderStart
 from bigcrawl.scheduler.adapter.started_requests import StartedRequests
-from bigcrawl.scheduler.adapter.tries import Apart
+from bigcrawl.scheduler.adapter.tries import FingerprintChoice
 from bigcrawl.scheduler.adapter.values.known_names import record_modules
 from bigcrawl.scheduler.adapter.values.vocabulary import values_of
 from bigcrawl.scheduler.node.loops.memory import tame_memory, untrack_async_generators
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from bigcrawl.config import Config
-    from bigcrawl.scheduler.adapter.values.codec import Values
+    from bigcrawl.scheduler.adapter.values.codec import ValueCodec
     from bigcrawl.scheduler.crawl.survey import Survey
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.scheduler.records.held import HeldUrl
@@ -78,16 +78,20 @@ class Scheduler(BaseScheduler):
         self.guard = AddressGuard(politeness.allow_private_addresses, politeness.allow_addresses)
         clock = SystemClock()
         self._probe = EngineProbe(crawler)
-        self._drops = Drops(crawler, obeys_robots=politeness.obey_robots)
+        self._drops = DroppedRequests(crawler, obeys_robots=politeness.obey_robots)
         self._shutdown = Shutdown(crawler, self._probe, politeness.stop_grace_ms, partial(mark_failed, crawler))
         self.started = StartedRequests(self._probe, clock, politeness.retry_after_max_ms)
-        apart = Apart(crawler.request_fingerprinter.fingerprint) if self.config.frontier.has_fingerprints else None
+        apart = (
+            FingerprintChoice(crawler.request_fingerprinter.fingerprint)
+            if self.config.frontier.has_fingerprints
+            else None
+        )
         self.intake = SpiderIntake(self.config, self.started, self._drops, apart)
         self.flow = SpiderFlow(self._shutdown)
         self.start = SpiderStart(self.flow, self._shutdown)
-        self._joining = Joining(crawler, self.config, clock)
+        self._joining = CrawlJoin(crawler, self.config, clock)
         self._watchdog = Watchdog(self.config.frontier.standstill_ms / 1000, lambda: self.started.running_url)
-        self._names = ScrapysNames(crawler, self.intake)
+        self._names = ScrapysStats(crawler, self.intake)
         self.engine = ScrapyEngine(crawler, self._probe, self.started, self._shutdown, self._joining, self._names)
         self._live: LiveRequests | None = None
         self.node: Node | None = None
@@ -133,7 +137,7 @@ class Scheduler(BaseScheduler):
                 {"name": self.config.crawl.name, "pages": node.progress.pages},
             )
 
-    def attach(self, node: Node, spider: Spider, values: Values | None = None) -> None:
+    def attach(self, node: Node, spider: Spider, values: ValueCodec | None = None) -> None:
         assert self._crawler.stats is not None
         values = values or values_of(self.config, spider)
         keeps = self.config.frontier.keeps_in_memory
@@ -168,6 +172,7 @@ class Scheduler(BaseScheduler):
             self._live.close()
         if self.node is not None:
             self.last_survey = await self.node.departure.close(self._shutdown.has_time)
+        self.engine.close()
         await leave_dns()
         await self._joining.leave(self._shutdown.left_ms)
 
@@ -196,18 +201,18 @@ class Scheduler(BaseScheduler):
             if node.handout.suspects:
                 self.engine.poll_ended()  # other URLs may be waiting just until these have ended
             while self.engine.may_take() and (held := node.handout.buffer.pop()) is not None:
-                request = self._build(node, held)
+                request = self._build_request(node, held)
                 if request is not None:
                     self.started.record_start(request, held)
                     node.handout.fetches.record_started(held)
                     return request
         except Exception:
-            logger.exception("bigcrawl could not hand out a request")
+            logger.exception("bigcrawl could not pass a request to Scrapy's engine")
         if not (node.handout.buffer.waiting or node.handout.lanes.waiting):
             node.pump.wake()
         return None
 
-    def _build(self, node: Node, held: HeldUrl) -> Request | None:
+    def _build_request(self, node: Node, held: HeldUrl) -> Request | None:
         assert self._live is not None
         try:
             return self._live.decode(held.fields.body)
@@ -219,7 +224,7 @@ class Scheduler(BaseScheduler):
             if self.engine.callbacks.drops(DAMAGED):
                 node.handout.give_up(held, "undecodable")
             else:
-                node.handout.fetches.leave(held)
+                node.handout.fetches.stop_waiting_for(held)
                 node.parts.gates.aside.put_unrunnable(held, f"its request cannot be decoded: {error!r}")
                 node.pump.wake()
             return None

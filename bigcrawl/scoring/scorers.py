@@ -17,7 +17,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.given import imported, made_callable
+from bigcrawl.given import import_object, made_callable
 
 logger = logging.getLogger(__name__)
 
@@ -43,14 +43,14 @@ class KeywordScorer:
             if not re.fullmatch(r"\w+\*?", word):
                 raise ConfigError(f"the topic has {word!r}, which is not a word: give words such as bees, or beekeep*")
         if not given:
-            raise ConfigError('there is no topic: -a topic="bees honey beekeep*"')
+            raise ConfigError('there is no topic: give one, as -a topic="bees honey beekeep*"')
         self._words = frozenset(word for word in given if not word.endswith("*"))
         self._starts = tuple(word[:-1] for word in given if word.endswith("*"))
 
     def __call__(self, texts: Sequence[str]) -> list[float]:
-        return [1 - 0.5 ** self._hits(text) for text in texts]
+        return [1 - 0.5 ** self._count_hits(text) for text in texts]
 
-    def _hits(self, text: str) -> int:
+    def _count_hits(self, text: str) -> int:
         found = (word for match in _words_of(text.lower()) if self._is_of_topic(word := match[0]))
         return sum(1 for _ in islice(found, HITS_MAX))
 
@@ -66,14 +66,14 @@ def make_scorer(scorer: Any, topic: str) -> Scorer:
     """
     if not scorer:
         return KeywordScorer(topic.split())
-    return made_callable("scorer", scorer, imported("scorer", scorer) if isinstance(scorer, str) else scorer)
+    return made_callable("scorer", scorer, import_object("scorer", scorer) if isinstance(scorer, str) else scorer)
 
 
 def url_words(url: str) -> str:
     return _between_words(" ", unquote(url.partition("//")[2])).strip()
 
 
-class Scoring:
+class CheckedScorer:
     """A scorer whose results are checked, so that its failure costs scores and no pages.
 
     Raises:
@@ -85,13 +85,13 @@ class Scoring:
         self._has_failed = False
         for texts in ([], ["a page", "and another one"]):  # fail at the start rather than at the first page
             try:
-                _checked(scorer(list(texts)), len(texts))
+                _checked_scores(scorer(list(texts)), len(texts))
             except Exception as error:
                 raise ConfigError(f"the scorer {scorer!r} failed in a trial: {error}") from error
 
     def __call__(self, texts: list[str]) -> list[float]:
         try:
-            return _checked(self._scorer(texts), len(texts))
+            return _checked_scores(self._scorer(texts), len(texts))
         except Exception:
             if not self._has_failed:
                 self._has_failed = True
@@ -103,7 +103,7 @@ class Scoring:
             return [0.0] * len(texts)
 
 
-def _checked(result: Any, count: int) -> list[float]:
+def _checked_scores(result: Any, count: int) -> list[float]:
     scores = [float(score) for score in result]
     if len(scores) != count:
         raise ValueError(f"it returned {len(scores)} scores for {count} texts; must be one for each")

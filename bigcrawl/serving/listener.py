@@ -1,5 +1,3 @@
-"""Serves a site at a free port."""
-
 from __future__ import annotations
 
 import asyncio
@@ -36,7 +34,7 @@ class Listener:
             self._port = self._first_free(site)
         except CannotListenError as error:
             if self._again is None:
-                self._report(error)
+                self._log_failure(error)
             self._again = asyncio.get_running_loop().call_later(RETRY_S, self.listen, site)
             return
         self._site = site
@@ -65,7 +63,7 @@ class Listener:
                 continue
         return reactor.listenTCP(last, site, interface=self._address)
 
-    def _report(self, error: CannotListenError) -> None:
+    def _log_failure(self, error: CannotListenError) -> None:
         logger.error(
             "%(name)s cannot be served yet: %(setting)s %(ports)s at %(address)s cannot be used (%(error)s); "
             "tried again every %(seconds)d s",

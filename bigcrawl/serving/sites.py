@@ -24,7 +24,7 @@ REQUEST_S: Final = 10
 SPARE_DESCRIPTORS: Final = 256  # a fourth of the process' limit if that is less than 1,024
 
 
-class _Connection(HTTPChannel):
+class _CountedConnection(HTTPChannel):
     """Reports to its site whether it is handling a request."""
 
     site: QuietSite
@@ -34,25 +34,25 @@ class _Connection(HTTPChannel):
     def connectionMade(self) -> None:  # noqa: N802 - Twisted's name, here and below
         super().connectionMade()  # type: ignore[no-untyped-call]
         self.site.record_waiting(self)
-        self._begin()
+        self._begin_request()
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         spare = min(SPARE_DESCRIPTORS, limit // 4)
         # A new descriptor has the lowest free number, so this shows how many are open.
         if getattr(self.transport, "fileno", lambda: -1)() >= limit - spare > 0:
             logger.warning(
-                "a connection to this node's pages is closed: of %(limit)d open files, the last %(spare)d are kept for "
-                "the crawl; raise ulimit -n, or LimitNOFILE of its service",
+                "a connection to this node's dashboard or metrics was closed: of %(limit)d open files, the last "
+                "%(spare)d are reserved for the crawl; raise ulimit -n, or LimitNOFILE of its service",
                 {"limit": limit, "spare": spare},
             )
             self.abort()
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802
         if self._deadline is None and not self._is_busy:
-            self._begin()
+            self._begin_request()
         super().dataReceived(data)  # type: ignore[no-untyped-call]
 
     def allContentReceived(self) -> None:  # noqa: N802
-        self._end()
+        self._end_request()
         self._is_busy = True
         self.site.record_busy(self)
         super().allContentReceived()  # type: ignore[no-untyped-call]
@@ -68,7 +68,7 @@ class _Connection(HTTPChannel):
         self.abort()
 
     def connectionLost(self, reason: Any = None) -> None:  # noqa: N802
-        self._end()
+        self._end_request()
         self.site.record_lost(self)
         super().connectionLost(reason)  # type: ignore[no-untyped-call]
 
@@ -76,10 +76,10 @@ class _Connection(HTTPChannel):
         transport: Any = self.transport
         transport.abortConnection()
 
-    def _begin(self) -> None:
+    def _begin_request(self) -> None:
         self._deadline = self.callLater(REQUEST_S, self.abort)  # type: ignore[no-untyped-call]
 
-    def _end(self) -> None:
+    def _end_request(self) -> None:
         if self._deadline is not None and self._deadline.active():
             self._deadline.cancel()
         self._deadline = None
@@ -87,13 +87,13 @@ class _Connection(HTTPChannel):
 
 class QuietSite(Site):
     noisy = False
-    protocol = _Connection  # type: ignore[assignment]
+    protocol = _CountedConnection  # type: ignore[assignment]
 
     def __init__(self, root: Resource, connections_max: int = CONNECTIONS_MAX) -> None:
         super().__init__(root, timeout=IDLE_S)  # type: ignore[no-untyped-call]
         self._connections_max = connections_max
-        self._waiting: dict[_Connection, None] = {}  # without a request, the longest first
-        self._busy: set[_Connection] = set()
+        self._waiting: dict[_CountedConnection, None] = {}  # without a request, the longest first
+        self._busy: set[_CountedConnection] = set()
 
     def log(self, request: Any) -> None:
         """Do nothing."""
@@ -108,15 +108,15 @@ class QuietSite(Site):
             oldest.abort()
         return super().buildProtocol(addr)  # type: ignore[no-untyped-call]
 
-    def record_waiting(self, connection: _Connection) -> None:
+    def record_waiting(self, connection: _CountedConnection) -> None:
         self._busy.discard(connection)
         self._waiting[connection] = None
 
-    def record_busy(self, connection: _Connection) -> None:
+    def record_busy(self, connection: _CountedConnection) -> None:
         self._waiting.pop(connection, None)
         self._busy.add(connection)
 
-    def record_lost(self, connection: _Connection) -> None:
+    def record_lost(self, connection: _CountedConnection) -> None:
         self._waiting.pop(connection, None)
         self._busy.discard(connection)
 

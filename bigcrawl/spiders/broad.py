@@ -106,14 +106,16 @@ class BroadSpider(scrapy.Spider):
         if self.wrong_arguments is not None:
             raise self.wrong_arguments
         found = 0
-        for batch in self._seeds.batches():
+        for batch in self._seeds.url_batches():
             found += len(batch)
             yield Links(batch, canonical=True)
         if not found:
-            raise ConfigError("there are no seeds: -a seeds=FILE, or -a seeds='http://a.example/ http://b.example/'")
+            raise ConfigError(
+                "there are no seeds: give -a seeds=FILE, or -a seeds='http://a.example/ http://b.example/'"
+            )
 
     def scope_seeds(self) -> Iterator[str]:
-        for line in self._seeds.lines():
+        for line in self._seeds.read_lines():
             with suppress(UrlError):
                 yield seed_url(line)
 
@@ -121,10 +123,10 @@ class BroadSpider(scrapy.Spider):
         """Follow the links of an HTML page, a `Refresh` header, and, if asked to, a sitemap among the seeds."""
         reads_sitemap = hasattr(self, "parse_sitemap_urls") and is_seed(response) and may_be_sitemap(response)
         if not reads_sitemap and isinstance(response, TextResponse) and is_html(response):
-            if not self._elements:
+            if not self._followed_elements:
                 yield Links.from_page(response)
             else:
-                tags = (*LINK_ATTRIBUTES, *self._elements)
+                tags = (*LINK_ATTRIBUTES, *self._followed_elements)
                 for links in Links.from_page(response, tags=tags).by_kind():
                     yield links
             return
@@ -139,7 +141,7 @@ class BroadSpider(scrapy.Spider):
         return read_config(crawler.settings if crawler else Settings())
 
     @cached_property
-    def _elements(self) -> tuple[str, ...]:
+    def _followed_elements(self) -> tuple[str, ...]:
         return self._config().filters.elements
 
     def follow_sitemaps(self, urls: list[str], robots_url: str) -> Links:

@@ -7,8 +7,8 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from bigcrawl.links import LeftOut, Links
-from bigcrawl.listings import Reading
-from bigcrawl.listings.feeds import entries, feeds_of_page, is_feed
+from bigcrawl.listings import ListReading
+from bigcrawl.listings.feeds import feed_entries, feeds_of_page, is_feed
 from bigcrawl.spiders.broad import BroadSpider, is_html
 from bigcrawl.spiders.hints import hinted_priority, modified_s
 from bigcrawl.spiders.sitemap_reading import EntryJoiner, hints_of
@@ -48,7 +48,7 @@ class FeedsSpider(BroadSpider):
         if response.status != 200 or not is_feed(response.body, hints):
             return
         join, now_s = EntryJoiner(response.url), time.time()
-        reading = Reading(entries(response.body, FEED_ENTRIES_MAX, hints))
+        reading = ListReading(feed_entries(response.body, FEED_ENTRIES_MAX, hints))
         for found in reading:
             await asyncio.sleep(0)
             joined = [(url, entry) for entry in found if (url := join(entry))]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from bigcrawl.redisdb.scripts import Entry, EntryBatch
+    from bigcrawl.redisdb.scripts.entries import Entry, EntryBatch
     from bigcrawl.scheduler.adapter.frontier import Frontier
     from bigcrawl.spiders.list_source import ListSource
 
@@ -73,18 +73,18 @@ class ListReader:
         while not self._flow.is_ending:
             try:
                 await self._flow.wait_for_room()
-                batch = await self._source.next() if self._may_take() else None
+                batch = await self._source.take_next() if self._may_take() else None
                 if not self._may_take():
                     idle_since = monotonic()  # there may be entries that must not be taken now
                 if batch is not None:
-                    await self._queue(batch)
+                    await self._queue_requests(batch)
                     await self._until_sent()
                     idle_since = monotonic()
             except ConfigError as error:
                 self._frontier.fail(error)
                 return
             except BigcrawlError as error:
-                self._warn(error)
+                self._warn_once(error)
                 await asyncio.sleep(RETRY_S)
                 continue
             except Exception:
@@ -103,7 +103,7 @@ class ListReader:
         self._end_if_sent()
         await self._source.close()
         if self._bad > BAD_SHOWN:
-            logger.warning("%(bad)d entries in all were left out", {"bad": self._bad})
+            logger.warning("%(bad)d entries in all were skipped", {"bad": self._bad})
 
     async def _close_spider(self) -> None:
         with contextlib.suppress(RuntimeError):  # it is closed already
@@ -118,12 +118,12 @@ class ListReader:
         node, least_s = self._frontier.node, max(self._max_idle_s, self._lease_s + 2 * LOOK_S)
         return bool(self._max_idle_s and node and idle_s >= least_s and node.progress.is_finished)
 
-    def _warn(self, error: BigcrawlError) -> None:
+    def _warn_once(self, error: BigcrawlError) -> None:
         if not self._has_warned:
             self._has_warned = True
             logger.warning("the list cannot be read now: %(error)s; trying again", {"error": error})
 
-    async def _queue(self, batch: EntryBatch) -> None:
+    async def _queue_requests(self, batch: EntryBatch) -> None:
         self._renew_at = monotonic() + self._renew_s
         for at, entry in enumerate(batch.entries):
             if at % PORTION == 0:
@@ -151,7 +151,7 @@ class ListReader:
         requests = [made] if isinstance(made, Request) else list(made) if isinstance(made, Iterable) else []
         for request in requests:
             if not isinstance(request, Request):
-                raise TypeError(f"make_request_from_data gave a {type(request).__name__}")
+                raise TypeError(f"make_request_from_data returned a {type(request).__name__}")
         if entry.score and abs(entry.score) <= PRIORITY_MAX:
             requests = [one if one.priority else one.replace(priority=int(entry.score)) for one in requests]
         return requests
@@ -175,12 +175,12 @@ class ListReader:
             return
         self._renew_at = monotonic() + self._renew_s
         try:
-            await self._source.renew()
+            await self._source.renew_hold()
         except BigcrawlError as error:
-            self._warn(error)
+            self._warn_once(error)
 
     def _end_if_sent(self) -> bool:
         if self._offered is not None and self._flow.are_sent(self._offered):
             self._offered = None
-            self._source.end()
+            self._source.end_batch()
         return self._offered is None

@@ -1,5 +1,3 @@
-"""The Redis list from which a spider takes entries."""
-
 from __future__ import annotations
 
 import uuid
@@ -7,14 +5,14 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from bigcrawl.exceptions import ConfigError, RewoundError, TransientStoreError
-from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import ListKeys
+from bigcrawl.redisdb.scripts.entries import take_entries
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from bigcrawl.redisdb.scripts import EntryBatch, Taken
+    from bigcrawl.redisdb.scripts.entries import EntryBatch, TakenEntries
 
 ENTRY_BYTES_MAX: Final = 4 << 20  # the limit of a stored request
 BATCH_BYTES_MAX: Final = 1 << 20
@@ -38,14 +36,10 @@ def redis_url_of(settings: BaseSettings) -> str | None:
 
 
 class ListSource:
-    """A list from which batches are taken; Redis keeps a batch until `end`, so that another node can take it over."""
+    """A list from which batches are taken. Redis keeps a batch until `end_batch`, so another node can take it over."""
 
     def __init__(self, url: str, name: str, entries_max: int, lease_ms: int) -> None:
-        """Set up a list at the key `name`; another node takes over a batch that is not renewed for `lease_ms`.
-
-        Raises:
-            ConfigError: the URL is invalid.
-        """
+        """Set up a list at the key `name`; a batch that is not renewed for `lease_ms` goes to another node."""
         try:
             self._client = RedisClient(url)
         except ConfigError as error:
@@ -57,14 +51,9 @@ class ListSource:
         self._held = ""
         self._ended = ""
 
-    async def next(self) -> EntryBatch | None:
-        """Take the next batch; None if the list is empty.
-
-        Raises:
-            ConfigError: the key has a wrong type, or Redis refuses the login.
-            TransientStoreError: Redis is away; the call may be repeated.
-        """
-        taken = await self._take(self._next, self._entries_max)
+    async def take_next(self) -> EntryBatch | None:
+        """Take the next batch; None if the list is empty. Raises ConfigError or TransientStoreError."""
+        taken = await self._take_entries(self._next, self._entries_max)
         self._ended = ""
         if taken.wrong_type:
             raise ConfigError(
@@ -77,28 +66,28 @@ class ListSource:
                 self._next = uuid.uuid4().hex
         return taken.batch
 
-    def end(self) -> None:
+    def end_batch(self) -> None:
         self._ended, self._held = self._held, ""
 
-    async def renew(self) -> None:
+    async def renew_hold(self) -> None:
         if self._held:
-            await self._take(self._held, 0)
+            await self._take_entries(self._held, 0)
 
     async def close(self) -> None:
         try:
             if self._ended:
-                await self._take(self._ended, 0)
+                await self._take_entries(self._ended, 0)
         except (ConfigError, TransientStoreError):
             pass  # another node takes it over, and the seen check drops its URLs
         await self._client.close()
 
-    async def _take(self, batch: str, entries_max: int) -> Taken:
-        call = scripts.take_entries(
+    async def _take_entries(self, batch: str, entries_max: int) -> TakenEntries:
+        call = take_entries(
             self._keys, batch, self._lease_ms, self._ended, entries_max, BATCH_BYTES_MAX, ENTRY_BYTES_MAX
         )
         try:
             [taken] = await self._client.run([call])
-            found: Taken = taken
+            found: TakenEntries = taken
         except RewoundError as error:
             await self._client.accept_restart()
             raise TransientStoreError(str(error)) from error

@@ -27,7 +27,7 @@ class RecrawlSpider(BroadSpider):
     """
 
     name = "recrawl"
-    changeable_arguments = ("policy", "every", "visits", "changes")
+    changeable_arguments = ("policy", "every", "visits", "changes", "cycles")
     custom_settings = {  # noqa: RUF012 - Scrapy's own way
         **BroadSpider.custom_settings,
         "BIGCRAWL_REVISIT": "change-rate",
@@ -40,11 +40,13 @@ class RecrawlSpider(BroadSpider):
         every: str | float = "",
         visits: str | int = "",
         changes: str | bool = "",
+        cycles: str = "",
         **kwargs: Any,
     ) -> None:
         super().__init__(seeds, **kwargs)
         self._revisit_settings = {
-            "BIGCRAWL_REVISIT": policy,
+            "BIGCRAWL_REVISIT": policy or ("cycles" if cycles else ""),
+            "BIGCRAWL_CYCLES": cycles,
             "BIGCRAWL_REVISIT_SECONDS": every,
             "BIGCRAWL_REVISIT_VISITS_MAX": visits,
         }

@@ -91,7 +91,7 @@ class RedisMixin:
             raise ValueError("it has no url")  # noqa: TRY004 - of the entry
         url, method, meta = fields.pop("url"), fields.pop("method", "GET"), fields.pop("meta", {})
         if not isinstance(method, str) or not isinstance(meta, dict):
-            raise ValueError("its method must be a text, and its meta an object")  # noqa: TRY004 - of the entry
+            raise ValueError("its method must be a string, and its meta an object")  # noqa: TRY004 - of the entry
         if not fields:
             return Request(url, method=method.upper(), meta=meta, dont_filter=True)
         return FormRequest(url, method=method.upper(), formdata=fields, meta=meta, dont_filter=True)
@@ -99,7 +99,7 @@ class RedisMixin:
     def _begin_reading(self, spider: Spider) -> None:
         frontier = frontier_of(spider.crawler)
         if frontier is None:
-            _refuse(spider.crawler)
+            _require_scheduler(spider.crawler)
         elif frontier.node is not None and not has_failed(spider.crawler):
             try:
                 self._reader = self._make_reader(spider, frontier, frontier.node.parts.crawl.client.url)
@@ -117,8 +117,10 @@ class RedisMixin:
             raise ConfigError(f"redis_key is {name!r}: only %(name)s may stand in it ({error})") from None
         self.redis_key = key
         self.redis_encoding = self.redis_encoding or settings.get("REDIS_ENCODING") or "utf-8"
-        size = _number("redis_batch_size", self.redis_batch_size, BATCH_SIZE, least=1)
-        idle = _number("max_idle_time", self.max_idle_time, settings.get("MAX_IDLE_TIME_BEFORE_CLOSE") or 0, least=0)
+        size = _parse_number("redis_batch_size", self.redis_batch_size, BATCH_SIZE, least=1)
+        idle = _parse_number(
+            "max_idle_time", self.max_idle_time, settings.get("MAX_IDLE_TIME_BEFORE_CLOSE") or 0, least=0
+        )
         if not key.strip():
             raise ConfigError("redis_key is empty: name the key of the list")
         for method in _WITHOUT_EFFECT:
@@ -146,7 +148,7 @@ class RedisCrawlSpider(RedisMixin, CrawlSpider):
     """A CrawlSpider that reads a list in Redis; see `RedisMixin`."""
 
 
-def _number(name: str, value: object, default: object, *, least: int) -> int:
+def _parse_number(name: str, value: object, default: object, *, least: int) -> int:
     chosen: Any = default if value is None else value
     try:
         if (number := int(chosen)) >= least:
@@ -156,12 +158,12 @@ def _number(name: str, value: object, default: object, *, least: int) -> int:
     raise ConfigError(f"{name} is {chosen!r}: it must be a whole number from {least} on")
 
 
-def _refuse(crawler: Crawler) -> None:
+def _require_scheduler(crawler: Crawler) -> None:
     """End a crawl on another scheduler, which would not keep the entries."""
     if has_failed(crawler):
         return  # the error was logged
     logger.error(
-        "this spider needs bigcrawl's scheduler, and SCHEDULER is %(scheduler)s: take that setting out, and set "
+        "this spider needs bigcrawl's scheduler, but SCHEDULER is %(scheduler)s: remove that setting, and set "
         'ADDONS = {"bigcrawl.addon.Addon": 500}',
         {"scheduler": crawler.settings["SCHEDULER"]},
     )

@@ -45,7 +45,7 @@ class Seeds:
     @property
     def is_missing(self) -> bool:
         """Whether the seeds are in a file that is missing on this machine."""
-        return bool(self.text) and not self._are_urls and not self._file.exists()
+        return bool(self.text) and not self._are_urls and not self._file_path.exists()
 
     @property
     def version(self) -> str:
@@ -53,16 +53,16 @@ class Seeds:
         if not self.text or self._are_urls:
             return ""
         try:
-            with self._file.open("rb") as file:
+            with self._file_path.open("rb") as file:
                 return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
         except OSError:
             return ""
 
-    def lines(self) -> Iterator[str]:
+    def read_lines(self) -> Iterator[str]:
         if self._are_urls:
             yield from self.text.split()
             return
-        path = self._file
+        path = self._file_path
         if not self.text or not os.access(path, os.R_OK) or path.is_dir():
             raise ConfigError(f"seeds={self.text!r} is neither URLs nor a file that can be read")
         try:
@@ -73,22 +73,22 @@ class Seeds:
         except ValueError as error:
             raise ConfigError(f"seeds={self.text!r} is no list of URLs: {error}") from None
 
-    def batches(self) -> Iterator[list[str]]:
-        """Yield canonical URLs in batches; invalid ones are logged and skipped. Raises what `lines` raises."""
+    def url_batches(self) -> Iterator[list[str]]:
+        """Yield canonical URLs in batches; invalid ones are logged and skipped. Raises what `read_lines` raises."""
         batch: list[str] = []
         refused = 0
-        for number, line in enumerate(self.lines(), 1):
+        for number, line in enumerate(self.read_lines(), 1):
             try:
                 batch.append(seed_url(line))
             except UrlError as error:
                 refused += 1
                 if refused <= _TOLD_MAX:
-                    logger.warning("seed %(number)d is left out: %(error)s", {"number": number, "error": error})
+                    logger.warning("seed %(number)d is skipped: %(error)s", {"number": number, "error": error})
             if len(batch) >= SEEDS_PER_BATCH:
                 yield batch
                 batch = []
         if refused > _TOLD_MAX:
-            logger.warning("%(refused)d seeds in all were left out", {"refused": refused})
+            logger.warning("%(refused)d seeds in all were skipped", {"refused": refused})
         if batch:
             yield batch
 
@@ -97,7 +97,7 @@ class Seeds:
         return "://" in self.text
 
     @property
-    def _file(self) -> Path:
+    def _file_path(self) -> Path:
         return Path(self.text).expanduser()
 
 

@@ -43,7 +43,7 @@ class SiteSpider(BroadSpider):
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         spider = super().from_crawler(crawler, *args, **kwargs)
-        bounds = {limit: _number(value) for limit, value in spider._bounds.items() if value != ""}
+        bounds = {limit: _parse_number(value) for limit, value in spider._bounds.items() if value != ""}
         if bounds:
             try:
                 rules = crawler.settings.getdict("BIGCRAWL_BUDGET_RULES")
@@ -55,5 +55,5 @@ class SiteSpider(BroadSpider):
         return spider
 
 
-def _number(written: str | int) -> str | int:
+def _parse_number(written: str | int) -> str | int:
     return int(written) if isinstance(written, str) and written.isdecimal() else written

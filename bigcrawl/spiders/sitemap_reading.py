@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 from bigcrawl.downloads.packing import gunzip
 from bigcrawl.links import NOTHING_LEFT_OUT, LeftOut, Links
 from bigcrawl.links.detection import detected, top_level_domain
-from bigcrawl.listings import Reading, feeds
+from bigcrawl.listings import ListReading, feeds
 from bigcrawl.listings.changefreqs import changefreq_of
-from bigcrawl.listings.encodings import Hints
-from bigcrawl.listings.sitemaps import SitemapEntry, entries, is_index, is_list, listed
+from bigcrawl.listings.encodings import EncodingHints
+from bigcrawl.listings.sitemaps import SitemapEntry, is_index, is_list, sitemap_entries, text_sitemap_entries
 from bigcrawl.media_types import HTML, type_of
 from bigcrawl.middlewares.compression import FREE_BYTES
 from bigcrawl.spiders.hints import hinted_priority, modified_s
@@ -45,15 +45,17 @@ async def sitemap_links(
     Above 1 MiB, `ratio_max` limits how much a gzipped one may grow. `callback` gets further sitemaps, `parse` the
     pages.
     """
-    body, limit = _unpacked(response, ratio_max)
+    body, limit = _decompress_body(response, ratio_max)
     hints, now_s = hints_of(response), time.time()
     lists_sitemaps = is_index(body, hints) if body else None
-    reading = Reading(_entries(body, lists_sitemaps, response.url, hints, follows_alternates=follows_alternates))
+    reading = ListReading(
+        _read_entries(body, lists_sitemaps, response.url, hints, follows_alternates=follows_alternates)
+    )
     for listed_here in reading:
         await asyncio.sleep(0)
         found = [one for entry in listed_here for one in _with_alternates(entry)]
         for at in range(0, len(found), BATCH_URLS):
-            for links in _batches(found[at : at + BATCH_URLS], response.url, now_s):
+            for links in _batch_links(found[at : at + BATCH_URLS], response.url, now_s):
                 yield replace(links, callback=callback) if lists_sitemaps else links
     if limit := limit or reading.limit:
         yield Links((), base=response.url, left_out=LeftOut(limit=f"listing-{limit}"))
@@ -65,10 +67,9 @@ def may_be_sitemap(response: Response) -> bool:
     return not is_page or response.body.startswith(_GZIP) or is_index(response.body, hints_of(response)) is not None
 
 
-def hints_of(response: Response) -> Hints:
-    """Return the evidence of a sitemap's or feed's encoding."""
+def hints_of(response: Response) -> EncodingHints:
     told = dict.get(response.headers, b"Content-Type") or [b""]
-    return Hints(told[-1], partial(detected, domain=top_level_domain(response.url)))
+    return EncodingHints(told[-1], partial(detected, domain=top_level_domain(response.url)))
 
 
 class EntryJoiner:
@@ -89,16 +90,16 @@ class EntryJoiner:
         return join(entry.url)
 
 
-def _entries(
-    body: bytes, lists_sitemaps: bool | None, url: str, hints: Hints, *, follows_alternates: bool
+def _read_entries(
+    body: bytes, lists_sitemaps: bool | None, url: str, hints: EncodingHints, *, follows_alternates: bool
 ) -> Generator[list[SitemapEntry], None, str]:
     """Yield the entries of a sitemap of any form: XML, plain text, or a feed (sitemaps.org)."""
     if lists_sitemaps is not None:
-        return (yield from entries(body, SITEMAP_URLS_MAX, hints, with_alternates=follows_alternates))
+        return (yield from sitemap_entries(body, SITEMAP_URLS_MAX, hints, with_alternates=follows_alternates))
     if is_list(body, hints):
-        return (yield from listed(body, SITEMAP_URLS_MAX, hints))
+        return (yield from text_sitemap_entries(body, SITEMAP_URLS_MAX, hints))
     if feeds.is_feed(body, hints):
-        reading, join = Reading(feeds.entries(body, SITEMAP_URLS_MAX, hints)), EntryJoiner(url)
+        reading, join = ListReading(feeds.feed_entries(body, SITEMAP_URLS_MAX, hints)), EntryJoiner(url)
         for found in reading:
             dated = [(join(entry), entry.updated or entry.published) for entry in found]
             yield [SitemapEntry(url, date) for url, date in dated if url]
@@ -114,11 +115,8 @@ def _with_alternates(entry: SitemapEntry) -> Iterator[SitemapEntry]:
             yield entry._replace(location=url, alternates=(), is_too_long=False)
 
 
-def _batches(found: Sequence[SitemapEntry], base: str, now_s: float) -> Iterator[Links]:
-    """Yield entries as links, one batch for each priority and frequency of change, highest priority first.
-
-    The first batch says how many locations were too long to be links.
-    """
+def _batch_links(found: Sequence[SitemapEntry], base: str, now_s: float) -> Iterator[Links]:
+    """Yield entries as links, one batch for each priority and frequency of change, highest priority first."""
     left_out = LeftOut(too_long=sum(entry.is_too_long for entry in found))
     join, modified = Joiner(base), {}
     alike: dict[tuple[int, str], list[str]] = {}
@@ -141,7 +139,7 @@ def _batches(found: Sequence[SitemapEntry], base: str, now_s: float) -> Iterator
         modified, left_out = {}, NOTHING_LEFT_OUT  # once for all
 
 
-def _unpacked(response: Response, ratio_max: int) -> tuple[bytes, str]:
+def _decompress_body(response: Response, ratio_max: int) -> tuple[bytes, str]:
     """Return the unpacked body of a 200, and why it cannot be unpacked; the first bytes show gzip."""
     body = response.body if response.status == 200 else b""
     if not body.startswith(_GZIP):
@@ -152,6 +150,6 @@ def _unpacked(response: Response, ratio_max: int) -> tuple[bytes, str]:
     except ValueError:  # it grows too much, or has too many members
         return b"", "growth"
     except _NO_GZIP as error:
-        logger.debug("%(url)s is no sitemap: %(error)s", {"url": response.url, "error": error})
+        logger.debug("%(url)s is not a sitemap: %(error)s", {"url": response.url, "error": error})
         return b"", "packing"
     return unpacked, "" if is_whole else "packing"

@@ -15,10 +15,7 @@ TEMPORARY: Final = ".tmp-"
 
 
 def write_whole(path: Path, pieces: Iterable[bytes], mode: int = FILE_MODE) -> None:
-    """Write a file under a temporary name, sync it, and rename it.
-
-    Each piece is synced, because a single sync of a large file may take longer than a watchdog permits.
-    """
+    """Write a file under a temporary name, piece by piece synced, since one sync may take long, and rename it."""
     temporary = path.with_name(f".{path.name}{TEMPORARY}{name_part()}")
     try:
         with open(temporary, "wb", opener=opener) as file:

@@ -29,11 +29,8 @@ CALL_S = 30.0
 CALLS_MAX = 64  # in progress, including abandoned ones
 
 
-class Objects:
-    """The objects below a URL. Methods block: do not call them in an event loop.
-
-    After a TransientStoreError, a write may have happened, or happen later.
-    """
+class ObjectStore:
+    """The objects below a URL. Methods block; after a TransientStoreError, a write may still happen."""
 
     def __init__(self, url: str, *, call_s: float = CALL_S) -> None:
         self.url = url
@@ -45,31 +42,31 @@ class Objects:
         self._under_way = 0
         self._lock = threading.Lock()
 
-    def require(self, mark: str) -> None:
+    def require_mark(self, mark: str) -> None:
         self._mark = mark
 
     def put(self, name: str, data: bytes) -> None:
         """Write an object durably. May be repeated with the same data."""
-        self._call(lambda: self._write(f"{self._root}/{name}", data))
+        self._call_in_thread(lambda: self._write_object(f"{self._root}/{name}", data))
 
     def get(self, name: str) -> bytes | None:
-        return self._call(lambda: self._read(f"{self._root}/{name}"))
+        return self._call_in_thread(lambda: self._read_object(f"{self._root}/{name}"))
 
     def has(self, name: str) -> bool:
-        return self._call(lambda: self._finds(f"{self._root}/{name}"))
+        return self._call_in_thread(lambda: self._exists(f"{self._root}/{name}"))
 
     def list(self, prefix: str) -> dict[str, int]:
-        return self._call(lambda: self._find(f"{self._root}/{prefix}"))
+        return self._call_in_thread(lambda: self._list_objects(f"{self._root}/{prefix}"))
 
     def delete(self, names: Iterable[str]) -> None:
         for name in names:
-            self._call(lambda path=f"{self._root}/{name}": self._remove(path))  # type: ignore[misc]
+            self._call_in_thread(lambda path=f"{self._root}/{name}": self._remove_object(path))  # type: ignore[misc]
 
     def close(self) -> None:
         if not self._closing.done():
             self._closing.set_result(None)
 
-    def _write(self, path: str, data: bytes) -> None:
+    def _write_object(self, path: str, data: bytes) -> None:
         if self._is_local:
             self._check_mark()  # before directories are made
             _write_local(Path(path), data)
@@ -77,14 +74,14 @@ class Objects:
             self._fs.pipe_file(path, data)
         self._check_mark()
 
-    def _read(self, path: str) -> bytes | None:
+    def _read_object(self, path: str) -> bytes | None:
         try:
             return bytes(self._fs.cat_file(path))
         except FileNotFoundError:
             self._check_mark()
             return None
 
-    def _finds(self, path: str) -> bool:
+    def _exists(self, path: str) -> bool:
         if not (is_there := self._is_there(path)):
             self._check_mark()
         return is_there
@@ -104,7 +101,7 @@ class Objects:
                 f"mounted: mount it, or bring it back; then the crawl continues by itself"
             )
 
-    def _find(self, path: str) -> dict[str, int]:
+    def _list_objects(self, path: str) -> dict[str, int]:
         found = _sizes_below(self._root, path) if self._is_local else self._find_remote(path)
         self._check_mark()
         return found
@@ -119,18 +116,18 @@ class Objects:
         names = {str(name)[start:]: int(info["size"]) for name, info in found.items()}
         return {name: size for name, size in names.items() if TEMPORARY not in name}
 
-    def _remove(self, path: str) -> None:
+    def _remove_object(self, path: str) -> None:
         with suppress(FileNotFoundError):
             self._fs.rm_file(path)
 
-    def _call(self, work: Callable[[], T]) -> T:
+    def _call_in_thread(self, work: Callable[[], T]) -> T:
         with self._lock:
             if self._under_way >= CALLS_MAX:
                 raise TransientStoreError(f"the store {self.url} does not answer {self._under_way} calls")
             self._under_way += 1
         answer: Future[T] = Future()
         # A daemon: the process can end while its store hangs.
-        threading.Thread(target=self._work, args=(answer, work), name="bigcrawl-object", daemon=True).start()
+        threading.Thread(target=self._do_work, args=(answer, work), name="bigcrawl-object", daemon=True).start()
         either: tuple[Future[Any], ...] = (answer, self._closing)
         wait(either, self._call_s, return_when=FIRST_COMPLETED)
         if not answer.done():
@@ -138,7 +135,7 @@ class Objects:
             raise TransientStoreError(f"the store {self.url} {reason}")
         return answer.result()
 
-    def _translated(self, work: Callable[[], T]) -> T:
+    def _translate_errors(self, work: Callable[[], T]) -> T:
         try:
             return work()
         except TransientStoreError:
@@ -146,9 +143,9 @@ class Objects:
         except Exception as error:  # drivers have their own errors
             raise TransientStoreError(f"the store {self.url} failed: {error!r}") from error
 
-    def _work(self, answer: Future[T], work: Callable[[], T]) -> None:
+    def _do_work(self, answer: Future[T], work: Callable[[], T]) -> None:
         try:
-            answer.set_result(self._translated(work))
+            answer.set_result(self._translate_errors(work))
         except TransientStoreError as error:
             answer.set_exception(error)
         finally:

@@ -1,5 +1,3 @@
-"""Opens the file system of a URL through fsspec."""
-
 from __future__ import annotations
 
 from typing import Any, Final

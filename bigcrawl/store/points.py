@@ -1,18 +1,6 @@
-r"""A durable point: the state and the files of a directory at one moment, and the bytes of its object.
+"""A durable point: the state and the files of a directory at one moment, and the bytes of its object.
 
-    offset  bytes  what
-    0       8      magic "BCPOINT\0"
-    8       u32    format version, 1
-    12      u32    bytes of the head, h
-    16      u32    crc32 of the head
-    20      h      head: msgpack (bytes of the state, its crc32, objects, files)
-                     objects   pairs: name, bytes; the first is this object, with an empty name and 0
-                     files     map: name -> pieces (index of an object, offset there, length, crc32), in order
-    20 + h  ...    state
-    ...            the small pieces that are new at this point
-
-Numbers are little-endian. Offsets of pieces in this object count from the end of the state. To change the layout, raise
-the version; a point of another version is refused.
+docs/file-formats.md has these bytes; to change them, raise the version: a point of another version is refused.
 """
 
 from __future__ import annotations
@@ -33,19 +21,19 @@ _VERSION = 1
 _HEADER = struct.Struct("<8sIII")
 
 
-class Piece(NamedTuple):
+class FilePiece(NamedTuple):
     object: str
     at: int
     length: int
     crc: int
 
 
-class Point(NamedTuple):
+class DurablePoint(NamedTuple):
     """One durable point. The owner's `state` is opaque here; `sizes` are those of all objects that have its pieces."""
 
     name: str
     state: bytes
-    files: Mapping[str, tuple[Piece, ...]]
+    files: Mapping[str, tuple[FilePiece, ...]]
     sizes: Mapping[str, int]
 
     @property
@@ -53,7 +41,7 @@ class Point(NamedTuple):
         return {self.name, *self.sizes}
 
 
-def encode_point(point: Point, packed: bytes) -> tuple[Point, bytes]:
+def encode_point(point: DurablePoint, packed: bytes) -> tuple[DurablePoint, bytes]:
     """Return a point as it will be read back, and the bytes of its object, which includes the small pieces `packed`."""
     others = sorted({piece.object for pieces in point.files.values() for piece in pieces} - {point.name})
     index = {name: number for number, name in enumerate((point.name, *others))}
@@ -64,7 +52,7 @@ def encode_point(point: Point, packed: bytes) -> tuple[Point, bytes]:
     return decode_point(point.name, data), data
 
 
-def decode_point(name: str, data: bytes) -> Point:
+def decode_point(name: str, data: bytes) -> DurablePoint:
     if len(data) < _HEADER.size:
         raise CorruptionError(name, 0, f"a header of {_HEADER.size} bytes", f"{len(data)} bytes")
     magic, version, head_bytes, crc = _HEADER.unpack_from(data)
@@ -82,16 +70,16 @@ def decode_point(name: str, data: bytes) -> Point:
     names = [other or name for other, _ in objects]
     own = (end, 0)  # added to offsets in this object, and in others
     files = {
-        file: tuple(Piece(names[i], at + own[i > 0], length, piece_crc) for i, at, length, piece_crc in pieces)
+        file: tuple(FilePiece(names[i], at + own[i > 0], length, piece_crc) for i, at, length, piece_crc in pieces)
         for file, pieces in rows.items()
     }
     last = max((p.at + p.length for ps in files.values() for p in ps if p.object == name), default=end)
     if last > len(data):
         raise CorruptionError(name, len(data), f"{last} bytes", f"{len(data)} bytes")
-    return Point(name, state, files, {n: size or len(data) for n, (_, size) in zip(names, objects, strict=True)})
+    return DurablePoint(name, state, files, {n: size or len(data) for n, (_, size) in zip(names, objects, strict=True)})
 
 
-def check_piece(piece: Piece, data: bytes) -> None:
+def check_piece(piece: FilePiece, data: bytes) -> None:
     _check_crc(piece.object, piece.at, data, piece.crc)
 
 

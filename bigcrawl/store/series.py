@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING
 from isal import isal_zlib
 
 from bigcrawl.exceptions import CorruptionError, TransientStoreError
-from bigcrawl.store.points import Piece, Point, check_piece, decode_point, encode_point
+from bigcrawl.store.points import DurablePoint, FilePiece, check_piece, decode_point, encode_point
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from bigcrawl.store.objects import Objects
+    from bigcrawl.store.objects import ObjectStore
 
     ReadFile = Callable[[str, int, int], bytes]
     WriteFile = Callable[[str, int, bytes], None]
@@ -41,29 +41,27 @@ _POINT_NAME = re.compile(r"e(\d+)/(\d+)\.(\d+)\.point")
 
 
 class PointSeries:
-    """The points of one directory, for one call at a time."""
-
-    def __init__(self, objects: Objects, prefix: str) -> None:
+    def __init__(self, objects: ObjectStore, prefix: str) -> None:
         self._objects = objects
         self._prefix = prefix
         self._names: set[str] = set()
         self._attempts = 0
-        self._newest: Point | None = None
-        self._before: Point | None = None
+        self._newest: DurablePoint | None = None
+        self._before: DurablePoint | None = None
 
     def last_epoch(self) -> int:
         """Return the highest epoch that has a point, sound or not; 0 if there are no points."""
         return self.last_place()[0]
 
     def last_place(self) -> tuple[int, int]:
-        return max(((epoch, number) for epoch, number, _ in self._listed()), default=(0, 0))
+        return max(((epoch, number) for epoch, number, _ in self._listed_points()), default=(0, 0))
 
     def last_name(self) -> str:
-        listed = self._listed()
+        listed = self._listed_points()
         return listed[max(listed)] if listed else ""
 
     def find_newest(self) -> tuple[int, int] | None:
-        listed = self._listed()
+        listed = self._listed_points()
         error: CorruptionError | None = None
         for place in sorted(listed, reverse=True)[:2]:
             try:
@@ -84,7 +82,7 @@ class PointSeries:
     def fetch(self, write: WriteFile, is_wanted: Callable[[str], bool] | None = None) -> bytes:
         point = self._newest
         assert point is not None, "a point was found"
-        wanted: dict[str, list[tuple[str, int, Piece]]] = {}
+        wanted: dict[str, list[tuple[str, int, FilePiece]]] = {}
         for name in filter(is_wanted, point.files):
             write(name, 0, b"")
             offset = 0
@@ -92,7 +90,7 @@ class PointSeries:
                 wanted.setdefault(piece.object, []).append((name, offset, piece))
                 offset += piece.length
         for object_name, rows in wanted.items():
-            data = self._get(object_name)
+            data = self._require_object(object_name)
             for name, offset, piece in rows:
                 part = data[piece.at : piece.at + piece.length]
                 check_piece(piece, part)
@@ -100,13 +98,10 @@ class PointSeries:
         return point.state
 
     def put(self, epoch: int, number: int, state: bytes, lengths: Mapping[str, int], read: ReadFile) -> None:
-        """Write a point, after its new pieces. After a TransientStoreError, the point may exist.
-
-        `number` must not decrease within an epoch. `lengths` says how many bytes of each file belong to the point.
-        """
+        """Write a point after its new pieces; after an error it may exist. `number` must not decrease in an epoch."""
         self._attempts += 1
         name = f"{self._prefix}/e{epoch}/{number:012d}.{self._attempts}"
-        files, sizes = self._kept(lengths)
+        files, sizes = self._reusable_pieces(lengths)
         packed: list[bytes] = []
         packed_bytes = 0
         for file, length in lengths.items():
@@ -115,29 +110,29 @@ class PointSeries:
                 data = read(file, offset, min(PIECE_BYTES_MAX, length - offset))
                 crc = isal_zlib.crc32(data)
                 if len(data) < SMALL_BYTES:
-                    files[file].append(Piece(f"{name}.point", packed_bytes, len(data), crc))
+                    files[file].append(FilePiece(f"{name}.point", packed_bytes, len(data), crc))
                     packed.append(data)
                     packed_bytes += len(data)
                 else:
                     target = f"{name}/{file}@{offset}-{len(data)}"
-                    self._put(target, data)
-                    files[file].append(Piece(target, 0, len(data), crc))
+                    self._put_object(target, data)
+                    files[file].append(FilePiece(target, 0, len(data), crc))
                     sizes[target] = len(data)
-        draft = Point(f"{name}.point", state, {file: tuple(pieces) for file, pieces in files.items()}, sizes)
+        draft = DurablePoint(f"{name}.point", state, {file: tuple(pieces) for file, pieces in files.items()}, sizes)
         point, data = encode_point(draft, b"".join(packed))
-        self._put(point.name, data)
+        self._put_object(point.name, data)
         self._check_there(point)
         self._before, self._newest = self._newest, point
 
-    def _check_there(self, point: Point) -> None:
-        last = self._newest or Point("", b"", {}, {})
+    def _check_there(self, point: DurablePoint) -> None:
+        last = self._newest or DurablePoint("", b"", {}, {})
         names = [last.name, *(point.objects - last.objects - {point.name})]
         lost = next((name for name in filter(None, names) if not self._objects.has(name)), None)
         if lost is not None:
             self._before = self._newest = None  # their objects may be lost too
             raise TransientStoreError(
-                f"the store {self._objects.url} has lost {lost}, as if it were an older copy: bring the newer one "
-                f"back, or leave this one there, where all is written again"
+                f"the store {self._objects.url} has lost {lost}, as if it were an older copy: restore the newer one, "
+                f"or keep this one, to which everything is written again"
             )
 
     def clear(self) -> None:
@@ -147,14 +142,14 @@ class PointSeries:
             self._objects.delete([name])
             self._names.discard(name)
 
-    def _kept(self, lengths: Mapping[str, int]) -> tuple[dict[str, list[Piece]], dict[str, int]]:
-        last = self._newest or Point("", b"", {}, {})
+    def _reusable_pieces(self, lengths: Mapping[str, int]) -> tuple[dict[str, list[FilePiece]], dict[str, int]]:
+        last = self._newest or DurablePoint("", b"", {}, {})
         live: Counter[str] = Counter()
         for file in lengths:
             for piece in last.files.get(file, ()):
                 live[piece.object] += piece.length
         worn = {name for name, count in live.items() if count * _DEAD_PARTS < last.sizes[name]}
-        files: dict[str, list[Piece]] = {}
+        files: dict[str, list[FilePiece]] = {}
         for file, length in lengths.items():
             files[file] = pieces = list(takewhile(lambda p: p.object not in worn, last.files.get(file, ())))
             start = sum(piece.length for piece in pieces)
@@ -163,24 +158,24 @@ class PointSeries:
         kept = {piece.object for pieces in files.values() for piece in pieces}
         return files, {name: last.sizes[name] for name in kept}
 
-    def _listed(self) -> dict[tuple[int, int, int], str]:
+    def _listed_points(self) -> dict[tuple[int, int, int], str]:
         self._names = set(self._objects.list(self._prefix))
         start = len(self._prefix) + 1
         matches = {name: _POINT_NAME.fullmatch(name[start:]) for name in self._names}
         return {(int(match[1]), int(match[2]), int(match[3])): name for name, match in matches.items() if match}
 
-    def _read_point(self, name: str) -> Point:
-        point = decode_point(name, self._get(name))
+    def _read_point(self, name: str) -> DurablePoint:
+        point = decode_point(name, self._require_object(name))
         if missing := point.objects - self._names:
             raise CorruptionError(name, 0, f"an object {min(missing)}", "none")
         return point
 
-    def _get(self, name: str) -> bytes:
+    def _require_object(self, name: str) -> bytes:
         data = self._objects.get(name)
         if data is None:
             raise CorruptionError(name, 0, "an object", "none")
         return data
 
-    def _put(self, name: str, data: bytes) -> None:
+    def _put_object(self, name: str, data: bytes) -> None:
         self._names.add(name)  # first, because a failed call may still write it
         self._objects.put(name, data)

@@ -31,24 +31,24 @@ _PUT_OPTIONS: Final[dict[str, dict[str, object]]] = {
 }
 
 
-class WholeFiles:
+class StoredFiles:
     def __init__(self, url: str, setting: str, record_progress: Callable[[], object] | None = None) -> None:
         self.url = url
         self._fs, self._root = open_file_system(url, setting)
         self._kind = _kind_of(self._fs, url, setting)
         self._mark = ""
-        self.record_progress = record_progress or _ignore
+        self.record_progress = record_progress or _ignore_progress
 
     @property
     def may_be_unmounted(self) -> bool:
         return self._kind == "file"
 
     def put_mark(self, name: str) -> None:
-        with self._translated(name):
+        with self._translating_errors(name):
             self._require_directory()
             write_whole(Path(self._root, name), ())
 
-    def require(self, mark: str) -> None:
+    def require_mark(self, mark: str) -> None:
         self._mark = mark
         self.check_mark()
 
@@ -56,42 +56,42 @@ class WholeFiles:
         if self._mark and not Path(self._root, self._mark).exists():
             raise TransientStoreError(
                 f"{self.url} is not the store that files were moved to before, which has {self._mark}, or it is not "
-                f"mounted: mount it; or if it is meant, make that file there, empty"
+                f"mounted: mount it; or if this store is meant, create that file in it, empty"
             )
 
     def holds(self, name: str, path: Path) -> bool | None:
         size = path.stat().st_size
-        with self._translated(name):
-            told = self._told(name)
+        with self._translating_errors(name):
+            told = self._file_info(name)
         if told is None:
             return None
         if int(told["size"]) != size:
             return False
-        agrees = _agrees(self._kind, told, path, self.record_progress)
+        agrees = _checksum_agrees(self._kind, told, path, self.record_progress)
         return self._reads_the_same(name, path, size) if agrees is None else agrees
 
     def is_same(self, name: str, path: Path) -> bool:
         """Return whether the store's file is the local file itself, through a link or mount."""
-        with self._translated(name):
+        with self._translating_errors(name):
             return self._kind == "file" and (held := Path(self._root, name)).exists() and held.samefile(path)
 
     def put(self, name: str, path: Path) -> None:
         """Copy a local file into the store. No other process may write that name meanwhile."""
         if self._kind == "file":
-            with self._translated(name):
+            with self._translating_errors(name):
                 self._put_local(Path(self._root, name), path)
             return
         from fsspec.callbacks import Callback
 
         callback = Callback(hooks={"progress": lambda *_, **__: self.record_progress()})
-        with self._translated(name):
+        with self._translating_errors(name):
             self._fs.put_file(str(path), f"{self._root}/{name}", callback=callback, **_PUT_OPTIONS[self._kind])
 
     def remove(self, name: str) -> None:
-        with self._translated(name), suppress(FileNotFoundError):
+        with self._translating_errors(name), suppress(FileNotFoundError):
             self._fs.rm_file(f"{self._root}/{name}")
 
-    def _told(self, name: str) -> dict[str, Any] | None:
+    def _file_info(self, name: str) -> dict[str, Any] | None:
         self._fs.invalidate_cache()
         try:
             told: dict[str, Any] = self._fs.info(f"{self._root}/{name}")
@@ -104,27 +104,27 @@ class WholeFiles:
         self.check_mark()
         for left in target.parent.glob(f".{escape(target.name)}{TEMPORARY}*"):
             left.unlink(missing_ok=True)
-        write_whole(target, (piece for _, piece in self._pieces(path)), path.stat().st_mode & 0o777)
+        write_whole(target, (piece for _, piece in self._numbered_pieces(path)), path.stat().st_mode & 0o777)
 
     def _require_directory(self) -> None:
         if not Path(self._root).is_dir():  # perhaps not mounted
             raise FileNotFoundError(f"{self._root} is not a directory; create it, or mount it")
 
     def _reads_the_same(self, name: str, path: Path, size: int) -> bool:
-        for offset, piece in self._pieces(path):
-            with self._translated(name):
+        for offset, piece in self._numbered_pieces(path):
+            with self._translating_errors(name):
                 found = self._fs.cat_file(f"{self._root}/{name}", start=offset, end=min(offset + PART_BYTES, size))
             if found != piece:
                 return False
         return True
 
-    def _pieces(self, path: Path) -> Iterator[tuple[int, bytes]]:
-        for number, piece in enumerate(_parts(path)):
+    def _numbered_pieces(self, path: Path) -> Iterator[tuple[int, bytes]]:
+        for number, piece in enumerate(_read_parts(path)):
             yield number * PART_BYTES, piece
             self.record_progress()
 
     @contextmanager
-    def _translated(self, name: str) -> Iterator[None]:
+    def _translating_errors(self, name: str) -> Iterator[None]:
         try:
             yield
         except TransientStoreError:
@@ -138,41 +138,41 @@ def _kind_of(fs: Any, url: str, setting: str) -> str:
     kind = next((kind for kind in _KINDS if kind in protocols), None)
     if kind is None:
         raise ConfigError(
-            f"{setting} is {url}; it takes s3://bucket/path, gs://bucket/path or file:///directory: others may show "
-            "files that are not whole"
+            f"{setting} is {url}; it takes s3://bucket/path, gs://bucket/path or file:///directory: other stores may "
+            f"show incomplete files"
         )
     return kind
 
 
-def _agrees(kind: str, told: dict[str, Any], path: Path, record_progress: Callable[[], object]) -> bool | None:
+def _checksum_agrees(kind: str, told: dict[str, Any], path: Path, record_progress: Callable[[], object]) -> bool | None:
     if kind == "s3":
         # Encrypted files, and files sent in other parts, have other ETags.
-        return str(told.get("ETag", "")).strip('"') in _etags(path, record_progress) or None
+        return str(told.get("ETag", "")).strip('"') in _possible_etags(path, record_progress) or None
     if kind == "gs" and (digest := told.get("md5Hash")):
-        return bool(digest == base64.b64encode(_md5s(path, record_progress)[0]).decode())
+        return bool(digest == base64.b64encode(_md5_digests(path, record_progress)[0]).decode())
     return None
 
 
-def _etags(path: Path, record_progress: Callable[[], object]) -> tuple[str, ...]:
-    whole, parts = _md5s(path, record_progress)
+def _possible_etags(path: Path, record_progress: Callable[[], object]) -> tuple[str, ...]:
+    whole, parts = _md5_digests(path, record_progress)
     together = hashlib.md5(b"".join(parts), usedforsecurity=False).hexdigest()
     return (whole.hex(), f"{together}-{len(parts)}")
 
 
-def _md5s(path: Path, record_progress: Callable[[], object]) -> tuple[bytes, list[bytes]]:
+def _md5_digests(path: Path, record_progress: Callable[[], object]) -> tuple[bytes, list[bytes]]:
     whole = hashlib.md5(usedforsecurity=False)
     parts = []
-    for piece in _parts(path):
+    for piece in _read_parts(path):
         whole.update(piece)
         parts.append(hashlib.md5(piece, usedforsecurity=False).digest())
         record_progress()
     return whole.digest(), parts
 
 
-def _parts(path: Path) -> Iterator[bytes]:
+def _read_parts(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         while piece := file.read(PART_BYTES):
             yield piece
 
 
-def _ignore() -> None: ...
+def _ignore_progress() -> None: ...

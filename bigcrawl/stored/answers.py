@@ -1,5 +1,3 @@
-"""Stored answers by URL, for a server that gives them again."""
-
 from __future__ import annotations
 
 from contextlib import suppress
@@ -14,7 +12,7 @@ from bigcrawl.url.canonical import UrlError, canonicalize, host_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bigcrawl.stored.catalogue import Place
+    from bigcrawl.stored.catalogue import StoredPlace
     from bigcrawl.stored.pages import StoredPage
 
 _BODY_BYTES_MAX: Final = 1 << 30  # Scrapy's DOWNLOAD_MAXSIZE
@@ -22,17 +20,10 @@ _NOT_MODIFIED: Final = 304
 
 
 class StoredAnswers:
-    """The last answer of each URL to a GET, read from disk when it is asked for.
-
-    Copies have the body of their original. A damaged record makes only its own answer unreadable. Cost: 45 bytes of
-    memory per stored answer, 16 per host; 0.1 ms per page.
-    """
+    """The last answer of each URL to a GET, read when asked for. Memory: 45 bytes for each, and 16 for a host."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        """Read the index of each WARC file, or the file if it has none; a pattern may name a directory.
-
-        Raises ConfigError if a pattern names no file, a file is unreadable or holds no records, or all hold no answer.
-        """
+        """Read the indexes of WARC files, or files without one; a pattern may name a directory. Raises ConfigError."""
         paths = [path for pattern in patterns for path in source_files(pattern, "--warc")]
         self._catalogue = read_catalogue(list(dict.fromkeys(paths)), has_hosts=True)
         if not len(self):
@@ -46,24 +37,20 @@ class StoredAnswers:
         return len(self._catalogue)
 
     def answer(self, url: str) -> StoredPage | None:
-        """Return the answer of a URL; None if none is stored.
-
-        Raises:
-            BigcrawlError: its record cannot be read; the message names file, byte and fault.
-        """
+        """Return the answer of a URL, None if none is stored. Raises BigcrawlError if its record cannot be read."""
         try:
             canonical = canonicalize(url, URL_BYTES_MAX)
         except UrlError:
             return None
-        rank = self._catalogue.rank(canonical)
+        rank = self._catalogue.rank_of(canonical)
         if rank < 0:
             return None
-        page = self._reader.read(self._catalogue.place(rank))
+        page = self._reader.read_page(self._catalogue.place_of_rank(rank))
         if page.method == "GET":
             return page
         for place in self._catalogue.answers(canonical):
             with suppress(UnreadablePageError):
-                page = self._reader.read(place)
+                page = self._reader.read_page(place)
                 if page.method == "GET" and page.status != _NOT_MODIFIED:
                     return page
         return None
@@ -75,12 +62,12 @@ class StoredAnswers:
 
     def servers(self) -> Iterator[tuple[str, str]]:
         """Yield each host with its address, "" if unknown."""
-        for place in self._catalogue.hosts():
+        for place in self._catalogue.one_place_per_host():
             with suppress(UnreadablePageError, UrlError):
-                page = self._reader.read(place)
+                page = self._reader.read_page(place)
                 yield host_of(canonicalize(page.url, URL_BYTES_MAX)), page.ip
 
-    def _address_at(self, place: Place) -> str:
+    def _address_at(self, place: StoredPlace) -> str:
         with suppress(UnreadablePageError):
-            return self._reader.read(place).ip
+            return self._reader.read_page(place).ip
         return ""

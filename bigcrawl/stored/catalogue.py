@@ -49,7 +49,7 @@ _OFFSET_MAX: Final = (1 << 62) - 1
 _COPY, _IS_ROBOTS, _UNUSABLE = 1, 2, 4
 
 
-class Place(NamedTuple):
+class StoredPlace(NamedTuple):
     """The place of a stored answer; `offset` and `size` are those of the record's gzip member."""
 
     path: Path
@@ -58,14 +58,14 @@ class Place(NamedTuple):
     is_copy: bool
 
 
-class Skip(NamedTuple):
+class SkippedPage(NamedTuple):
     url: str
     path: Path
     offset: int
     why: str
 
 
-class _Row(NamedTuple):
+class _CaptureRow(NamedTuple):
     url: str
     stamp: str
     offset: int
@@ -75,7 +75,7 @@ class _Row(NamedTuple):
     digest: str
 
 
-class _Part(NamedTuple):
+class _FileCaptures(NamedTuple):
     """The captures of one file, by offset; `times` never decrease."""
 
     marks: npt.NDArray[np.uint64]
@@ -86,17 +86,17 @@ class _Part(NamedTuple):
     digests: npt.NDArray[np.int64]
     hosts: npt.NDArray[np.uint64]
     skipped: int
-    skips: list[Skip]
+    skips: list[SkippedPage]
 
 
-class Catalogue:
+class PageCatalogue:
     """The stored pages. A page's *rank* is its position in the order, from 0.
 
     `captures` counts all stored answers; `skipped` counts records that are not answers of a crawlable URL, of which
     `skips` has the first of each file. Hosts are known if it was read with them.
     """
 
-    def __init__(self, paths: list[Path], parts: list[_Part], keys: Keys) -> None:
+    def __init__(self, paths: list[Path], parts: list[_FileCaptures], keys: Keys) -> None:
         self.keys = keys
         self._paths = paths
         files = np.repeat(np.arange(len(parts), dtype=np.uint32), [len(part.marks) for part in parts])
@@ -131,19 +131,19 @@ class Catalogue:
     def __len__(self) -> int:
         return len(self._by_rank)
 
-    def ranks(self, canonicals: Collection[str]) -> Ranks:
+    def ranks_of(self, canonicals: Collection[str]) -> Ranks:
         if not len(self):
             return np.full(len(canonicals), -1, np.int64)
         urls = self._urls_of(self.keys.marks_of(canonicals))
         return np.where(urls < 0, -1, self._rank_of[urls]).astype(np.int64)
 
-    def rank(self, canonical: str) -> int:
-        return int(self.ranks((canonical,))[0])
+    def rank_of(self, canonical: str) -> int:
+        return int(self.ranks_of((canonical,))[0])
 
-    def place(self, rank: int) -> Place:
-        return self._place(int(self._by_rank[rank]))
+    def place_of_rank(self, rank: int) -> StoredPlace:
+        return self._place_of_capture(int(self._by_rank[rank]))
 
-    def answers(self, canonical: str, near: str = "") -> Iterator[Place]:
+    def answers(self, canonical: str, near: str = "") -> Iterator[StoredPlace]:
         """Yield all stored answers of a URL, of any kind and status, the last one first.
 
         Given a time `near`, in digits as in an index, the first answer from then on comes first, then its neighbours.
@@ -154,25 +154,24 @@ class Catalogue:
         begin, end = self._range_of(url)
         middle = begin + int(np.searchsorted(self._times[begin:end], _time_of(near))) if near else end
         for pair in zip_longest(range(middle, end), range(middle - 1, begin - 1, -1)):
-            yield from (self._place(capture) for capture in pair if capture is not None)
+            yield from (self._place_of_capture(capture) for capture in pair if capture is not None)
 
-    def answers_before(self, canonical: str, stamp: str) -> Iterator[Place]:
+    def answers_before(self, canonical: str, stamp: str) -> Iterator[StoredPlace]:
         url = int(self._urls_of(self.keys.marks_of((canonical,)))[0])
         if url >= 0:
             begin, end = self._range_of(url)
             end = begin + int(np.searchsorted(self._times[begin:end], _time_of(stamp), side="right"))
-            yield from map(self._place, range(end - 1, begin - 1, -1))
+            yield from map(self._place_of_capture, range(end - 1, begin - 1, -1))
 
-    def answers_of_digest(self, digest: str) -> Iterator[Place]:
+    def answers_of_digest(self, digest: str) -> Iterator[StoredPlace]:
         """Yield the stored answers, except copies, whose payload may have this digest (spelled as in an index)."""
         begin, end = (int(np.searchsorted(self._digests, hash(digest), side=side)) for side in ("left", "right"))
-        yield from (self._place(int(capture)) for capture in self._by_digest[begin:end])
+        yield from (self._place_of_capture(int(capture)) for capture in self._by_digest[begin:end])
 
-    def hosts(self) -> Iterator[Place]:
-        """Yield the place of one answer of each host."""
+    def one_place_per_host(self) -> Iterator[StoredPlace]:
         return map(self._place_of, self._host_urls)
 
-    def place_of_host(self, host: str) -> Place | None:
+    def place_of_host(self, host: str) -> StoredPlace | None:
         """Return the place of one stored answer of a host, always the same; None if none is."""
         mark = self.keys.mark_of(host)
         at = int(np.searchsorted(self._hosts, np.uint64(mark)))
@@ -187,8 +186,8 @@ class Catalogue:
     def _range_of(self, url: int) -> tuple[int, int]:
         return int(self._starts[url]), int(self._starts[url + 1]) if url + 1 < len(self._starts) else self.captures
 
-    def _place_of(self, mark: np.uint64) -> Place:
-        return self._place(int(self._starts[int(np.searchsorted(self._marks, mark))]))
+    def _place_of(self, mark: np.uint64) -> StoredPlace:
+        return self._place_of_capture(int(self._starts[int(np.searchsorted(self._marks, mark))]))
 
     def _urls_of(self, marks: KeyArray) -> Ranks:
         if not len(self._marks):
@@ -196,13 +195,13 @@ class Catalogue:
         at = np.minimum(np.searchsorted(self._marks, marks), len(self._marks) - 1)
         return np.where(self._marks[at] == marks, at, -1).astype(np.int64)
 
-    def _place(self, capture: int) -> Place:
+    def _place_of_capture(self, capture: int) -> StoredPlace:
         is_copy = bool(self._flags[capture] & _COPY)
         path = self._paths[int(self._files[capture])]
-        return Place(path, int(self._offsets[capture]), int(self._sizes[capture]), is_copy)
+        return StoredPlace(path, int(self._offsets[capture]), int(self._sizes[capture]), is_copy)
 
 
-def read_catalogue(paths: list[Path], until: str = "", *, has_hosts: bool = False) -> Catalogue:
+def read_catalogue(paths: list[Path], until: str = "", *, has_hosts: bool = False) -> PageCatalogue:
     """Read the indexes of WARC files, and the files that have none.
 
     Captures of the same time are in the order of `paths`. Those later than `until`, digits of a time, are left out.
@@ -211,18 +210,18 @@ def read_catalogue(paths: list[Path], until: str = "", *, has_hosts: bool = Fals
     Cost: 11 us per page; 160 us in a file without index. `has_hosts`: 16 bytes of memory per host.
     """
     keys = Keys(os.urandom(SECRET_BYTES))
-    return Catalogue(paths, [_part(path, until, keys, has_hosts) for path in paths], keys)
+    return PageCatalogue(paths, [_read_captures(path, until, keys, has_hosts) for path in paths], keys)
 
 
-def _part(path: Path, until: str, keys: Keys, has_hosts: bool) -> _Part:
+def _read_captures(path: Path, until: str, keys: Keys, has_hosts: bool) -> _FileCaptures:
     try:
-        rows = _indexed(path)
-        return _packed(path, _read(path) if rows is None else rows, until, keys, has_hosts)
+        rows = _read_index(path)
+        return _pack_rows(path, _read_records(path) if rows is None else rows, until, keys, has_hosts)
     except OSError as error:
         raise ConfigError(f"stored pages: {path} cannot be read: {error.strerror}") from error
 
 
-def _indexed(path: Path) -> list[_Row] | None:
+def _read_index(path: Path) -> list[_CaptureRow] | None:
     index = index_path(path)
     if not index.exists():
         return None
@@ -232,17 +231,17 @@ def _indexed(path: Path) -> list[_Row] | None:
             for line in lines:
                 one = read_line(line)
                 is_copy = one.mime == REVISIT
-                rows.append(_Row(one.url, one.stamp, one.offset, one.size, one.status, is_copy, one.digest))
+                rows.append(_CaptureRow(one.url, one.stamp, one.offset, one.size, one.status, is_copy, one.digest))
     except ValueError as error:
         logger.warning(
-            "%(index)s is damaged, and its file is read instead: %(error)s; scrapy frontier warc index makes it anew",
+            "%(index)s is damaged, and its file is read instead: %(error)s; scrapy frontier warc index makes it again",
             {"index": index, "error": error},
         )
         return None
     return rows
 
 
-def _read(path: Path) -> Iterator[_Row]:
+def _read_records(path: Path) -> Iterator[_CaptureRow]:
     logger.info("%(path)s has no index and is read: scrapy frontier warc index makes one", {"path": path})
     try:
         for page in page_records(path):
@@ -250,7 +249,7 @@ def _read(path: Path) -> Iterator[_Row]:
             stamp = stamp_of(page.fields.get(b"warc-date", b""))
             is_copy = page.kind == b"revisit"
             status = 0 if is_copy else page.status
-            yield _Row(url, stamp, page.offset, page.size, status, is_copy, digest_of(page.fields))
+            yield _CaptureRow(url, stamp, page.offset, page.size, status, is_copy, digest_of(page.fields))
     except CorruptionError as error:
         logger.error("%(error)s; all other pages are read", {"error": error})  # noqa: TRY400 - one line
 
@@ -260,10 +259,10 @@ def _time_of(stamp: str) -> int:
     return int(digits.ljust(_STAMP_DIGITS, "0")) if digits.isascii() and digits.isdigit() else 0
 
 
-def _packed(path: Path, rows: Iterable[_Row], until: str, keys: Keys, has_hosts: bool) -> _Part:
+def _pack_rows(path: Path, rows: Iterable[_CaptureRow], until: str, keys: Keys, has_hosts: bool) -> _FileCaptures:
     urls, stamps, offsets, sizes, flags, digests = [], [], [], [], [], []
     skipped = 0
-    skips: list[Skip] = []
+    skips: list[SkippedPage] = []
     for row in rows:
         problem = ""
         if not 0 < row.size <= _SIZE_MAX or not 0 <= row.offset <= _OFFSET_MAX:
@@ -276,7 +275,7 @@ def _packed(path: Path, rows: Iterable[_Row], until: str, keys: Keys, has_hosts:
         if problem:
             skipped += 1
             if len(skips) < SKIPS_MAX:
-                skips.append(Skip(row.url[:_SKIPPED_URL_CHARS], path, row.offset, problem))
+                skips.append(SkippedPage(row.url[:_SKIPPED_URL_CHARS], path, row.offset, problem))
             continue
         stamp = row.stamp[:_STAMP_DIGITS]
         stamps.append(_time_of(stamp))
@@ -299,20 +298,20 @@ def _packed(path: Path, rows: Iterable[_Row], until: str, keys: Keys, has_hosts:
     order = np.argsort(offsets_of, kind="stable")
     times = np.array(stamps, np.int64)[order]
     marks = keys.marks_of(urls)
-    return _Part(
+    return _FileCaptures(
         marks[order],
         np.maximum.accumulate(times) if len(times) else times,
         offsets_of[order],
         np.array(sizes, np.uint32)[order],
         np.array(flags, np.uint8)[order],
         np.array(digests, np.int64)[order],
-        _hosts(urls, marks, keys) if has_hosts else np.empty((0, 2), np.uint64),
+        _host_marks(urls, marks, keys) if has_hosts else np.empty((0, 2), np.uint64),
         skipped,
         skips,
     )
 
 
-def _hosts(urls: list[str], marks: KeyArray, keys: Keys) -> npt.NDArray[np.uint64]:
+def _host_marks(urls: list[str], marks: KeyArray, keys: Keys) -> npt.NDArray[np.uint64]:
     """Return the mark of each host, with the mark of one of the host's URLs."""
     hosts, first = np.unique(keys.marks_of(list(map(host_of, urls))), return_index=True)
     return np.column_stack((hosts, marks[first]))

@@ -1,5 +1,3 @@
-"""Lists all stored answers of one URL, and says why any of them cannot be read."""
-
 from __future__ import annotations
 
 from itertools import islice
@@ -12,26 +10,22 @@ from bigcrawl.url.canonical import UrlError, canonicalize
 
 if TYPE_CHECKING:
     from bigcrawl.config import Config
-    from bigcrawl.stored.catalogue import Place
+    from bigcrawl.stored.catalogue import StoredPlace
 
 ANSWERS_MAX: Final = 100
 
 
 def explain_stored(config: Config, url: str) -> dict[str, Any]:
-    """Return the answers to a URL in the files of BIGCRAWL_SOURCE, last one first, for programs.
-
-    Raises:
-        ConfigError: a file cannot be read.
-    """
+    """Return the answers to a URL in the files of BIGCRAWL_SOURCE, last one first. Raises ConfigError."""
     catalogue = read_catalogue(source_files(config.source.pattern), config.source.until)
     reader = PageReader(catalogue, 0)
     try:
         spelled = canonicalize(url, URL_BYTES_MAX)
     except UrlError:
         spelled = ""  # such records are skipped
-    given = catalogue.place(rank) if spelled and (rank := catalogue.rank(spelled)) >= 0 else None
+    given = catalogue.place_of_rank(rank) if spelled and (rank := catalogue.rank_of(spelled)) >= 0 else None
     places = list(islice(catalogue.answers(spelled), ANSWERS_MAX)) if spelled else []
-    answers = [{**_answer(reader, place), "is_given": place == given} for place in places]
+    answers = [{**_answer_data(reader, place), "is_given": place == given} for place in places]
     reader.close()
     skipped = [
         {"file": str(skip.path), "offset": skip.offset, "problem": skip.why}
@@ -41,10 +35,10 @@ def explain_stored(config: Config, url: str) -> dict[str, Any]:
     return {"url": spelled or url, "answers": answers, "skipped": skipped, "skipped_records": catalogue.skipped}
 
 
-def _answer(reader: PageReader, place: Place) -> dict[str, Any]:
+def _answer_data(reader: PageReader, place: StoredPlace) -> dict[str, Any]:
     status, problem = None, None
     try:
-        status = reader.read(place).status
+        status = reader.read_page(place).status
     except UnreadablePageError as error:
         problem = f"{error.reason}: {error}"
     return {"file": str(place.path), "offset": place.offset, "bytes": place.size, "status": status, "problem": problem}

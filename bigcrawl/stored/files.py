@@ -1,5 +1,3 @@
-"""The WARC files that BIGCRAWL_SOURCE or an option names."""
-
 from __future__ import annotations
 
 import glob
@@ -14,10 +12,7 @@ from bigcrawl.warc.members import packing_of
 
 
 def source_files(pattern: str, option: str = "BIGCRAWL_SOURCE") -> list[Path]:
-    """Return the files that match a pattern, or the WARC files in a directory, by name.
-
-    Raises ConfigError if there are none, they are in a store, or one is unreadable or holds no records.
-    """
+    """Return the WARC files that match a pattern or are in a directory, by name; raise ConfigError if unusable."""
     if "://" in pattern:
         raise ConfigError(f"{option} is {pattern}; it takes files of this machine: mount the store, or copy them here")
     place = Path(pattern).expanduser()
@@ -27,24 +22,24 @@ def source_files(pattern: str, option: str = "BIGCRAWL_SOURCE") -> list[Path]:
         found = [Path(name) for name in glob.glob(str(place), recursive=True)]  # noqa: PTH207 - pathlib has no absolute patterns
     paths = sorted((path for path in found if path.is_file()), key=lambda path: (path.name, str(path)))
     if not paths:
-        raise ConfigError(f"{option} is {pattern}, and no file is there{_hint(place)}")
+        raise ConfigError(f"{option} is {pattern}, but there is no such file{_pattern_hint(place)}")
     for path in paths:
-        _check(path, option)
+        _check_file(path, option)
     return paths
 
 
-def _hint(place: Path) -> str:
+def _pattern_hint(place: Path) -> str:
     parent = place if place.is_dir() else place.parent
     if parent.is_dir() and any(parent.glob(f"*{WARC_SUFFIX}{OPEN_SUFFIX}")):
         return f": files that end in {OPEN_SUFFIX} are still being written; let that crawl end, or start it once more"
     return f": name WARC files, as warc/*{WARC_SUFFIX}; a relative pattern begins in {Path.cwd()}"
 
 
-def _check(path: Path, option: str) -> None:
+def _check_file(path: Path, option: str) -> None:
     if not os.access(path, os.R_OK):
-        raise ConfigError(f"{option} names {path}, which this user may not read")
+        raise ConfigError(f"{option} names {path}, for which this user has no read permission")
     mark = packing_of(path).mark
     with path.open("rb") as file:
         begin = file.read(HEAD_BYTES_MAX)
     if begin and not (re.search(mark, begin, re.DOTALL) if mark else next(find_starts(begin), None)):
-        raise ConfigError(f"{option} names {path}, which is no WARC or ARC file")
+        raise ConfigError(f"{option} names {path}, which is not a WARC or ARC file")

@@ -1,5 +1,3 @@
-"""Keeps the requests that the engine has, in a run over stored pages."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

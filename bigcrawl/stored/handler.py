@@ -8,7 +8,7 @@ from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from twisted.python.failure import Failure
 
-from bigcrawl.downloads.signalling import Signalling
+from bigcrawl.downloads.signalling import SignalSender
 from bigcrawl.scheduler.adapter.registry import frontier_of
 from bigcrawl.stored.responses import response_of
 from bigcrawl.stored.scheduler import StoredScheduler
@@ -32,7 +32,7 @@ class StoredPagesHandler:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._signalling = Signalling(crawler)
+        self._signalling = SignalSender(crawler)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -49,15 +49,17 @@ class StoredPagesHandler:
             raise PageNotStoredError(f"{request.url} is not stored")
         request.meta["download_latency"] = page.took_ms / 1000
         response = response_of(page, request.url.partition("#")[0])
-        return self._shown(request, response, page)
+        return self._shown_to_signals(request, response, page)
 
-    def _shown(self, request: Request, response: Response, page: StoredPage) -> Response:
+    def _shown_to_signals(self, request: Request, response: Response, page: StoredPage) -> Response:
         fields: dict[str, Any] = {"request": request, "spider": self._crawler.spider}
-        stop = self._send(signals.headers_received, headers=response.headers, body_length=len(page.body), **fields)
+        stop = self._send_signal(
+            signals.headers_received, headers=response.headers, body_length=len(page.body), **fields
+        )
         if stop is not None:
             response = response.replace(body=b"")
         elif page.body:
-            stop = self._send(signals.bytes_received, data=page.body, **fields)
+            stop = self._send_signal(signals.bytes_received, data=page.body, **fields)
         if stop is None:
             return response
         response.flags.append("download_stopped")
@@ -66,7 +68,7 @@ class StoredPagesHandler:
             raise stop
         return response
 
-    def _send(self, signal: object, **fields: Any) -> StopDownload | None:
+    def _send_signal(self, signal: object, **fields: Any) -> StopDownload | None:
         for _, result in self._signalling.send(signal, **fields):
             if isinstance(result, Failure) and isinstance(result.value, StopDownload):
                 return result.value

@@ -1,5 +1,3 @@
-"""Takes in a spider's links and requests, in a run over stored pages."""
-
 from __future__ import annotations
 
 from time import monotonic
@@ -19,13 +17,13 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import Config
     from bigcrawl.links import Links
-    from bigcrawl.scheduler.adapter.drops import Drops
+    from bigcrawl.scheduler.adapter.drops import DroppedRequests
     from bigcrawl.scheduler.adapter.live_requests import LiveRequests
     from bigcrawl.scheduler.handout.observers import PageLinks
-    from bigcrawl.stored.catalogue import Catalogue
+    from bigcrawl.stored.catalogue import PageCatalogue
     from bigcrawl.stored.given import GivenRequests
     from bigcrawl.stored.start import StoredStart
-    from bigcrawl.stored.wanted import WantedPages
+    from bigcrawl.stored.wanted import RequestedPages
 
 SITEMAPS: Final = b"sitemaps"
 """The template for a robots.txt that is read for its sitemaps; no request has it."""
@@ -33,7 +31,7 @@ SITEMAPS: Final = b"sitemaps"
 
 class StoredIntake(SpiderIntake):
     def __init__(
-        self, config: Config, given: GivenRequests, drops: Drops, start: StoredStart, crawler: Crawler
+        self, config: Config, given: GivenRequests, drops: DroppedRequests, start: StoredStart, crawler: Crawler
     ) -> None:
         super().__init__(config, given, drops)
         self._start = start
@@ -41,13 +39,13 @@ class StoredIntake(SpiderIntake):
         self._given = given
         self._url_bytes = config.frontier.url_bytes_max
         self._stats_buffer = StatsBuffer(crawler)
-        self._catalogue: Catalogue | None = None
-        self._wanted: WantedPages | None = None
+        self._catalogue: PageCatalogue | None = None
+        self._wanted: RequestedPages | None = None
         self._other_keys: set[int] = set()
         self._authorities: set[str] = set()
         self.asked_at = monotonic()
 
-    def open(self, catalogue: Catalogue, wanted: WantedPages, live: LiveRequests) -> None:
+    def open(self, catalogue: PageCatalogue, wanted: RequestedPages, live: LiveRequests) -> None:
         self._catalogue, self._wanted, self._live = catalogue, wanted, live
         self.asked_at = monotonic()
 
@@ -60,6 +58,7 @@ class StoredIntake(SpiderIntake):
         *,
         starts: bool = False,
         noted_by: Iterable[PageLinks] = (),
+        address: str = "",
     ) -> int:
         """Request a batch of canonical URLs. Return how many are stored and were not requested before."""
         catalogue, wanted, live = self._catalogue, self._wanted, self._live
@@ -70,10 +69,10 @@ class StoredIntake(SpiderIntake):
             check_methods(links, live)
         urls = list(dict.fromkeys(urls))
         self._ask_robots(urls)
-        ranks = catalogue.ranks(urls)
+        ranks = catalogue.ranks_of(urls)
         found = ranks[ranks >= 0].tolist()
         self._count_missing(len(urls) - len(found))
-        return wanted.ask(found, links_tail(links, depth, live.values))
+        return wanted.request_ranks(found, links_tail(links, depth, live.values))
 
     def take_request(self, request: Request) -> bool:
         catalogue, wanted, live = self._catalogue, self._wanted, self._live
@@ -84,16 +83,16 @@ class StoredIntake(SpiderIntake):
         self._start_requests.discard(request)
         canonical = canonicalize(request.url, self._url_bytes)
         self._ask_robots((canonical,))
-        rank = catalogue.rank(canonical)
+        rank = catalogue.rank_of(canonical)
         if rank < 0:
             self._count_missing(1)
             return False
         meta = request._meta or {}
         is_checked = is_start or not request.dont_filter or self._is_redirect(meta) or meta.get(ONCE) is not None
         jar = meta.get(ONCE) or (meta.get("cookiejar") if is_start else None)
-        template = self._template(request, live, canonical)
+        template = self._template_of(request, live, canonical)
         if is_checked and request.method == "GET" and not request.body and jar is None:
-            return bool(wanted.ask((rank,), template))
+            return bool(wanted.request_ranks((rank,), template))
         key = catalogue.keys.of_request(canonical, request.method, request.body, jar_bytes(jar))
         if is_checked and key in self._other_keys:
             return False
@@ -102,7 +101,7 @@ class StoredIntake(SpiderIntake):
         wanted.ask_besides(rank, template)
         return True
 
-    def _template(self, request: Request, live: LiveRequests, canonical: str) -> bytes:
+    def _template_of(self, request: Request, live: LiveRequests, canonical: str) -> bytes:
         queued, _ = live.encode(request, key_of=self._key_of_nothing, checked=True, url_bytes_max=self._url_bytes)
         return tail_of(queued.body, request.url) if request.url == canonical else queued.body
 
@@ -124,7 +123,7 @@ class StoredIntake(SpiderIntake):
             authority = authority_of(url)
             if authority not in self._authorities:
                 self._authorities.add(authority)
-                rank = self._catalogue.rank(authority + ROBOTS_PATH)
+                rank = self._catalogue.rank_of(authority + ROBOTS_PATH)
                 if rank >= 0:
                     self._wanted.ask_besides(rank, SITEMAPS)
 

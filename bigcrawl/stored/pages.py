@@ -1,5 +1,3 @@
-"""Reads a stored page from adjacent records: its answer, its request and its metadata."""
-
 from __future__ import annotations
 
 import os
@@ -9,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from bigcrawl.exceptions import BigcrawlError
-from bigcrawl.page_index.cdxj import decoded, digest_of, stamp_of
+from bigcrawl.page_index.cdxj import decode_header, digest_of, stamp_of
 from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.url.header import text_of
 from bigcrawl.warc.heads import (
@@ -28,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from bigcrawl.stored.catalogue import Place
-    from bigcrawl.warc.members import Packing
+    from bigcrawl.stored.catalogue import StoredPlace
+    from bigcrawl.warc.members import RecordPacking
 
 FILES_OPEN_MAX: Final = 64
 ORIGINALS_TRIED_MAX: Final = 64
@@ -53,25 +51,25 @@ _FLAGS: Final = {
 class UnreadablePageError(BigcrawlError):
     """A page cannot be read; `reason` is damaged, too-large or no-original."""
 
-    def __init__(self, place: Place, reason: str, why: str) -> None:
+    def __init__(self, place: StoredPlace, reason: str, why: str) -> None:
         super().__init__(f"{place.path}: the record at byte {place.offset} {why}")
         self.reason = reason
 
 
 class Answers(Protocol):
-    def answers(self, canonical: str, near: str = "") -> Iterator[Place]: ...
+    def answers(self, canonical: str, near: str = "") -> Iterator[StoredPlace]: ...
 
-    def answers_before(self, canonical: str, stamp: str) -> Iterator[Place]: ...
+    def answers_before(self, canonical: str, stamp: str) -> Iterator[StoredPlace]: ...
 
-    def answers_of_digest(self, digest: str) -> Iterator[Place]: ...
+    def answers_of_digest(self, digest: str) -> Iterator[StoredPlace]: ...
 
 
-class _Reference(NamedTuple):
+class _PageReference(NamedTuple):
     record_id: bytes
     digest: bytes
     stamp: str
 
-    def agrees(self, fields: dict[bytes, bytes]) -> int:
+    def agreement(self, fields: dict[bytes, bytes]) -> int:
         if self.record_id and fields.get(b"warc-record-id") == self.record_id:
             return _BY_RECORD
         digest = fields.get(b"warc-payload-digest", b"")
@@ -112,46 +110,39 @@ class StoredPage:
 
 
 class PageReader:
-    """Reads pages in any order; the order of a file is fastest.
-
-    `answers` finds the originals of copies. A body longer than `body_bytes_max` is refused; 0 means no limit.
-    """
+    """Reads pages in any order, of at most `body_bytes_max` (0: any); `answers` finds the originals of copies."""
 
     def __init__(self, answers: Answers, body_bytes_max: int) -> None:
         self._answers = answers
         self._bytes_max = (body_bytes_max or 1 << 40) + _HEADS_BYTES_MAX
-        self._files: OrderedDict[Path, tuple[int, Packing]] = OrderedDict()
+        self._files: OrderedDict[Path, tuple[int, RecordPacking]] = OrderedDict()
 
     def close(self) -> None:
         while self._files:
             os.close(self._files.popitem()[1][0])
 
-    def read(self, place: Place) -> StoredPage:
+    def read_page(self, place: StoredPlace) -> StoredPage:
         """Raise UnreadablePageError if a record is damaged or too large, or refers to a missing one."""
-        records = self._records(place)
-        fields, block = _divided(next(records), place)
-        page = _page(fields, block, place)
+        records = self._records_from(place)
+        fields, block = _divide_record(next(records), place)
+        page = _page_of_record(fields, block, place)
         with suppress(UnreadablePageError):  # records after a complete page may be cut off
             _add_companions(page, fields.get(b"warc-record-id", b""), records)
         if fields.get(b"warc-type") == b"revisit":
-            self._complete(page, fields, place)
+            self._complete_page(page, fields, place)
         return page
 
-    def _complete(self, page: StoredPage, fields: dict[bytes, bytes], place: Place, depth: int = 0) -> None:
+    def _complete_page(self, page: StoredPage, fields: dict[bytes, bytes], place: StoredPlace, depth: int = 0) -> None:
         """Give a copy the body of its original; replace a 304 by the unchanged page."""
-        original = self._original(page, fields, place, depth)
+        original = self._find_original(page, fields, place, depth)
         page.body = original.body
         if not page.status or page.status == _NOT_MODIFIED:
             page.status, page.protocol, page.headers = original.status, original.protocol, original.headers
         elif original.status == page.status:
             page.original_url = original.url
 
-    def _original(self, page: StoredPage, fields: dict[bytes, bytes], copy: Place, depth: int) -> StoredPage:
-        """Find a copy's original by record, digest or time, or else the previous answer of its URL.
-
-        Some tools omit some of these references. Without a URL, only the digest is looked up. A 304 may have the digest
-        of its own empty body.
-        """
+    def _find_original(self, page: StoredPage, fields: dict[bytes, bytes], copy: StoredPlace, depth: int) -> StoredPage:
+        """Find a copy's original by record, digest, time, or its URL's previous answer, as tools omit some of these."""
         told = text_of(fields.get(b"warc-refers-to-target-uri", b"").strip(b"<>"))
         target = told or page.url
         try:
@@ -161,48 +152,50 @@ class PageReader:
         is_unmodified = fields.get(b"warc-profile", b"").endswith(b"/server-not-modified")
         digest = b"" if is_unmodified and not told else fields.get(b"warc-payload-digest", b"")
         near = stamp_of(fields.get(b"warc-refers-to-date", b""))
-        wanted = _Reference(fields.get(b"warc-refers-to", b""), digest, near)
-        found = self._referred(self._answers.answers(canonical, near), wanted)
+        wanted = _PageReference(fields.get(b"warc-refers-to", b""), digest, near)
+        found = self._find_referred(self._answers.answers(canonical, near), wanted)
         if found is None and digest and not told:
-            found = self._referred(self._answers.answers_of_digest(digest_of(fields)), wanted)
+            found = self._find_referred(self._answers.answers_of_digest(digest_of(fields)), wanted)
         if found is None and not told and (is_unmodified or not digest) and depth < _COPIES_DEEP_MAX:
-            found = self._before(canonical, fields, copy, depth)
+            found = self._previous_answer(canonical, fields, copy, depth)
         if found is None:
-            raise UnreadablePageError(copy, "no-original", f"is a copy of {canonical}, which is in none of the files")
+            raise UnreadablePageError(copy, "no-original", f"is a copy of {canonical}, which none of the files has")
         return found
 
-    def _referred(self, places: Iterator[Place], wanted: _Reference) -> StoredPage | None:
+    def _find_referred(self, places: Iterator[StoredPlace], wanted: _PageReference) -> StoredPage | None:
         equal: StoredPage | None = None
         rank = 0
         for _, place in zip(range(ORIGINALS_TRIED_MAX), (one for one in places if not one.is_copy), strict=False):
             with suppress(UnreadablePageError):  # another one may be the original
-                found, block = _divided(next(self._records(place)), place)
-                agrees = wanted.agrees(found)
+                found, block = _divide_record(next(self._records_from(place)), place)
+                agrees = wanted.agreement(found)
                 if agrees > rank:
-                    equal, rank = _page(found, block, place), agrees
+                    equal, rank = _page_of_record(found, block, place), agrees
                 if rank == _BY_RECORD or (rank == _BY_DIGEST and not wanted.record_id):
                     break
         return equal
 
-    def _before(self, canonical: str, fields: dict[bytes, bytes], copy: Place, depth: int) -> StoredPage | None:
+    def _previous_answer(
+        self, canonical: str, fields: dict[bytes, bytes], copy: StoredPlace, depth: int
+    ) -> StoredPage | None:
         places = self._answers.answers_before(canonical, stamp_of(fields.get(b"warc-date", b"")))
         for _, place in zip(range(ORIGINALS_TRIED_MAX), places, strict=False):
             if place == copy:
                 continue
             with suppress(UnreadablePageError):
-                found, block = _divided(next(self._records(place)), place)
-                page = _page(found, block, place)
+                found, block = _divide_record(next(self._records_from(place)), place)
+                page = _page_of_record(found, block, place)
                 if place.is_copy:
                     if page.status and page.status != _NOT_MODIFIED:
-                        self._complete(page, found, place, depth + 1)
+                        self._complete_page(page, found, place, depth + 1)
                         return page
                 elif page.status != _NOT_MODIFIED:
                     return page
         return None
 
-    def _records(self, place: Place) -> Iterator[bytes]:
+    def _records_from(self, place: StoredPlace) -> Iterator[bytes]:
         """Yield the record at a place, and those after it, each of bounded length."""
-        packing = self._open(place)[1]
+        packing = self._open_file(place)[1]
         data = self._bytes_at(place, min(place.size, self._bytes_max) + _BEHIND_BYTES, place.offset)
         if not data:
             raise _cut_off(place)
@@ -232,7 +225,7 @@ class PageReader:
                 data = self._bytes_at(place, _BEHIND_BYTES, at)
                 at += len(data)
 
-    def _plain_records(self, place: Place) -> Iterator[bytes]:
+    def _plain_records(self, place: StoredPlace) -> Iterator[bytes]:
         """Yield uncompressed records: the first has the length of the place, the others their declared length."""
         at, size = place.offset, place.size
         while True:
@@ -249,15 +242,15 @@ class PageReader:
                 return
             size = found[1] + told + len(_HEAD_END)
 
-    def _bytes_at(self, place: Place, size: int, at: int) -> bytes:
+    def _bytes_at(self, place: StoredPlace, size: int, at: int) -> bytes:
         try:
-            return os.pread(self._open(place)[0], size, at)
+            return os.pread(self._open_file(place)[0], size, at)
         except (OSError, OverflowError) as error:
             raise UnreadablePageError(
                 place, "damaged", f"cannot be read: {getattr(error, 'strerror', error)}"
             ) from error
 
-    def _open(self, place: Place) -> tuple[int, Packing]:
+    def _open_file(self, place: StoredPlace) -> tuple[int, RecordPacking]:
         found = self._files.get(place.path)
         if found is None:
             if len(self._files) >= FILES_OPEN_MAX:
@@ -271,11 +264,11 @@ class PageReader:
         return found
 
 
-def _cut_off(place: Place) -> UnreadablePageError:
+def _cut_off(place: StoredPlace) -> UnreadablePageError:
     return UnreadablePageError(place, "damaged", "is cut off by the end of the file")
 
 
-def _divided(record: bytes, place: Place) -> tuple[dict[bytes, bytes], bytes]:
+def _divide_record(record: bytes, place: StoredPlace) -> tuple[dict[bytes, bytes], bytes]:
     found = record_head(record)
     if found is None:
         raise UnreadablePageError(place, "damaged", "is not a complete record: its index may be that of another file")
@@ -283,8 +276,11 @@ def _divided(record: bytes, place: Place) -> tuple[dict[bytes, bytes], bytes]:
     return fields, block_of(fields, record[block_at:])
 
 
-def _page(fields: dict[bytes, bytes], block: bytes, place: Place) -> StoredPage:
-    url, ip = text_of(fields.get(b"warc-target-uri", b"").strip(b"<>")), decoded(fields.get(b"warc-ip-address", b""))
+def _page_of_record(fields: dict[bytes, bytes], block: bytes, place: StoredPlace) -> StoredPage:
+    url, ip = (
+        text_of(fields.get(b"warc-target-uri", b"").strip(b"<>")),
+        decode_header(fields.get(b"warc-ip-address", b"")),
+    )
     if not is_http(fields, block):
         is_copy = fields.get(b"warc-type") == b"revisit"
         told = fields.get(b"content-type", b"")
@@ -296,11 +292,13 @@ def _page(fields: dict[bytes, bytes], block: bytes, place: Place) -> StoredPage:
     found = parse_status(status_line)
     if found is None or not body_at:
         raise UnreadablePageError(place, "damaged", f"has no HTTP response: {status_line[:40]!r}")
-    headers = _headers(lines)
+    headers = _parse_headers(lines)
     if headers.pop(b"Transfer-Encoding", None):
         body = without_chunks(body)
     protocol = (
-        decoded(fields.get(b"warc-protocol", found[1].upper())).replace("ICY", "HTTP/1.0").replace("http/", "HTTP/")
+        decode_header(fields.get(b"warc-protocol", found[1].upper()))
+        .replace("ICY", "HTTP/1.0")
+        .replace("http/", "HTTP/")
     )
     page = StoredPage(url, int(found[2]), protocol, headers, body, ip=ip)
     cut = fields.get(b"warc-truncated")
@@ -316,18 +314,18 @@ def _add_companions(page: StoredPage, record_id: bytes, records: Iterator[bytes]
         fields, block_at = record_head(record) or ({}, 0)
         rest = record[block_at:]
         if fields.get(b"warc-concurrent-to") == record_id:
-            page.method = decoded(rest.partition(b" ")[0])
+            page.method = decode_header(rest.partition(b" ")[0])
             page.request_body = rest.partition(_HEAD_END)[2].removesuffix(_HEAD_END)
         elif fields.get(b"warc-refers-to") == record_id:
             notes = head_fields(rest)
-            page.took_ms, page.depth = _number(notes, b"fetchtimems"), _number(notes, b"depth")
-            page.via = decoded(notes.get(b"via", b""))
+            page.took_ms, page.depth = _number_field(notes, b"fetchtimems"), _number_field(notes, b"depth")
+            page.via = decode_header(notes.get(b"via", b""))
             return
         else:
             return
 
 
-def _headers(lines: bytes) -> dict[bytes, list[bytes]]:
+def _parse_headers(lines: bytes) -> dict[bytes, list[bytes]]:
     """Return headers as received; WARC files rename some of them, see `bigcrawl.warc.records`."""
     headers: dict[bytes, list[bytes]] = {}
     for line in lines.split(b"\r\n"):
@@ -341,7 +339,7 @@ def _headers(lines: bytes) -> dict[bytes, list[bytes]]:
     return headers
 
 
-def _number(fields: dict[bytes, bytes], name: bytes) -> int:
+def _number_field(fields: dict[bytes, bytes], name: bytes) -> int:
     value = fields.get(name, b"")
     return int(value) if value.isdigit() and len(value) < 10 else 0
 

@@ -1,5 +1,3 @@
-"""Rebuilds the response of a stored page."""
-
 from __future__ import annotations
 
 from contextlib import suppress
@@ -7,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.http import Headers
 
-from bigcrawl.downloads.response_parts import address, response_class
+from bigcrawl.downloads.response_parts import parse_address, response_class
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
@@ -23,7 +21,7 @@ def response_of(page: StoredPage, url: str) -> Response:
     dict.update(headers, page.headers)
     ip: IPv4Address | IPv6Address | None = None
     with suppress(ValueError):
-        ip = address(page.ip) if page.ip else None
+        ip = parse_address(page.ip) if page.ip else None
     kind = response_class(headers, url, page.body)
     response = kind(
         url=url, status=page.status, body=page.body, flags=page.flags, ip_address=ip, protocol=page.protocol

@@ -29,7 +29,7 @@ from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.politeness.addresses import AddressGuard
 from bigcrawl.scan import CODE
-from bigcrawl.scheduler.adapter.drops import Drops
+from bigcrawl.scheduler.adapter.drops import DroppedRequests
 from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
 from bigcrawl.scheduler.adapter.live_requests import LiveRequests
 from bigcrawl.scheduler.adapter.registry import feeds_of, mark_failed, register, register_notes
@@ -45,9 +45,9 @@ from bigcrawl.stored.files import source_files
 from bigcrawl.stored.given import GivenRequests
 from bigcrawl.stored.intake import SITEMAPS, StoredIntake
 from bigcrawl.stored.pages import PageReader, UnreadablePageError
-from bigcrawl.stored.sitemaps import SitemapTelling
+from bigcrawl.stored.sitemaps import SitemapPassing
 from bigcrawl.stored.start import StoredStart
-from bigcrawl.stored.wanted import WantedPages
+from bigcrawl.stored.wanted import RequestedPages
 from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.url.domain import PublicSuffixes
 
@@ -63,9 +63,9 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.adapter.started_requests import StartedRequests
     from bigcrawl.scheduler.crawl.survey import Survey
     from bigcrawl.scheduler.node.node import Node
-    from bigcrawl.stored.catalogue import Catalogue
+    from bigcrawl.stored.catalogue import PageCatalogue
     from bigcrawl.stored.pages import StoredPage
-    from bigcrawl.stored.wanted import Wanted
+    from bigcrawl.stored.wanted import RequestedPage
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ class StoredScheduler(BaseScheduler):
         self.guard = AddressGuard(config.politeness.allow_private_addresses, config.politeness.allow_addresses)
         self._probe = EngineProbe(crawler)
         self._shutdown = Shutdown(crawler, self._probe, 0, partial(mark_failed, crawler))
-        self._drops = Drops(crawler, obeys_robots=False)
+        self._drops = DroppedRequests(crawler, obeys_robots=False)
         self._limit = config.source.concurrency
         self._pages_max = config.crawl.pages_max or 1 << 62
         self._patience: asyncio.TimerHandle | None = None
@@ -99,12 +99,12 @@ class StoredScheduler(BaseScheduler):
         self.started: StartedRequests = self._engines
         self.intake: SpiderIntake = self._asked
         self.copies = StoredCopies()
-        self._telling = SitemapTelling(crawler, config.politeness.agent, self._probe.wake)
+        self._telling = SitemapPassing(crawler, config.politeness.agent, self._probe.wake)
         self._suffixes: PublicSuffixes | None = None
-        self._catalogue: Catalogue | None = None
+        self._catalogue: PageCatalogue | None = None
         self._reader: PageReader | None = None
         self._live: LiveRequests | None = None
-        self._wanted = WantedPages(0)
+        self._wanted = RequestedPages(0)
         self._pages: WeakKeyDictionary[Request, StoredPage] = WeakKeyDictionary()
         self._reported: set[str] = set()
         self._unread: Counter[str] = Counter()
@@ -145,7 +145,7 @@ class StoredScheduler(BaseScheduler):
             self._unread["skipped"] = self._catalogue.skipped
             self._stats_buffer.inc_value("bigcrawl/source/skipped", self._catalogue.skipped)
         self._reader = PageReader(self._catalogue, self._bytes_max)
-        self._wanted = WantedPages(len(self._catalogue))
+        self._wanted = RequestedPages(len(self._catalogue))
         if source.has_all:
             self._wanted.want_all(self._catalogue.pages_but_robots(), UNASKED)
         assert self._crawler.stats is not None
@@ -189,13 +189,13 @@ class StoredScheduler(BaseScheduler):
         if not len(self._catalogue) and not self._shutdown.has_failed:
             until = self.config.source.until
             logger.warning(
-                "there is no page in the files of BIGCRAWL_SOURCE%(until)s; `scrapy frontier warc verify` checks files",
+                "the files of BIGCRAWL_SOURCE have no page%(until)s; `scrapy frontier warc verify` checks them",
                 {"until": f" from before the end of {until} (BIGCRAWL_SOURCE_TIME)" if until else ""},
             )
         elif not self._given and not self._shutdown.has_failed:
             logger.warning(
-                "the spider has asked for no page that is stored: its start requests must be among the stored pages, "
-                "or set BIGCRAWL_SOURCE_PAGES to all"
+                "no page that the spider requested is stored: its start requests must be stored pages, or set "
+                "BIGCRAWL_SOURCE_PAGES to all"
             )
 
     def fail(self, error: BigcrawlError) -> None:
@@ -216,12 +216,12 @@ class StoredScheduler(BaseScheduler):
 
     def next_request(self) -> Request | None:
         try:
-            return self._next()
+            return self._next_stored()
         except Exception:
-            logger.exception("bigcrawl could not hand out a request")
+            logger.exception("bigcrawl could not pass a request to Scrapy's engine")
             return None
 
-    def _next(self) -> Request | None:
+    def _next_stored(self) -> Request | None:
         self._engines.forget_ended()
         if (refused := self._engines.next_unqueued()) is not None:
             return refused
@@ -229,7 +229,7 @@ class StoredScheduler(BaseScheduler):
             return None
         if self._given >= self._pages_max or self._waits_for_start() or self._is_stuck():
             return None
-        while (wanted := self._wanted.pop()) is not None:
+        while (wanted := self._wanted.pop_first()) is not None:
             if wanted.template == SITEMAPS:
                 if self._tell_sitemaps(wanted):
                     return None
@@ -261,20 +261,20 @@ class StoredScheduler(BaseScheduler):
         if page is not None or self._catalogue is None:
             return page
         with suppress(UrlError):
-            rank = self._catalogue.rank(canonicalize(request.url, URL_BYTES_MAX))
-            page = self._read(rank) if rank >= 0 else None
+            rank = self._catalogue.rank_of(canonicalize(request.url, URL_BYTES_MAX))
+            page = self._read_page(rank) if rank >= 0 else None
             return self._that_answers(request, page) if page is not None else None
         return None
 
-    def _request_of(self, wanted: Wanted) -> Request | None:
-        page, live = self._read(wanted.rank), self._live
+    def _request_of(self, wanted: RequestedPage) -> Request | None:
+        page, live = self._read_page(wanted.rank), self._live
         if page is None or live is None:
             return None
         try:
-            request = _decoded(wanted.template, page, live)
-            if wanted.others and not agrees(request, page):
-                others = (_decoded(template, page, live) for template in wanted.others)
-                request = next((other for other in others if agrees(other, page)), request)
+            request = _request_for_page(wanted.template, page, live)
+            if wanted.others and not is_for_page(request, page):
+                others = (_request_for_page(template, page, live) for template in wanted.others)
+                request = next((other for other in others if is_for_page(other, page)), request)
         except Exception as error:  # noqa: BLE001 - a spider's class or methods may raise anything
             self._drops.report_once("undecodable", f"{page.url} cannot be run by this spider: {error}")
             return None
@@ -285,7 +285,7 @@ class StoredScheduler(BaseScheduler):
         if self.config.source.has_all:  # links do not say how a page was found
             request.meta["depth"] = answer.depth or 0
         self._pages[request] = answer
-        self.copies.note(request, answer)
+        self.copies.record_original(request, answer)
         return request
 
     def _that_answers(self, request: Request, page: StoredPage) -> StoredPage | None:
@@ -296,17 +296,17 @@ class StoredScheduler(BaseScheduler):
         assert self._reader is not None
         for place in self._catalogue.answers(canonicalize(page.url, URL_BYTES_MAX)):
             with suppress(UnreadablePageError):
-                other = self._reader.read(place)
+                other = self._reader.read_page(place)
                 if other.method == request.method and other.request_body == request.body:
                     return other
         return None
 
-    def _read(self, rank: int) -> StoredPage | None:
+    def _read_page(self, rank: int) -> StoredPage | None:
         assert self._catalogue is not None
         assert self._reader is not None
-        place = self._catalogue.place(rank)
+        place = self._catalogue.place_of_rank(rank)
         try:
-            return self._reader.read(place)
+            return self._reader.read_page(place)
         except UnreadablePageError as error:
             reason, message = error.reason, str(error)
         self._stats_buffer.inc_value(f"bigcrawl/source/{reason}")
@@ -320,20 +320,20 @@ class StoredScheduler(BaseScheduler):
             )
         return None
 
-    def _tell_sitemaps(self, wanted: Wanted) -> bool:
-        page, tell = self._read(wanted.rank), self._start.tell
+    def _tell_sitemaps(self, wanted: RequestedPage) -> bool:
+        page, tell = self._read_page(wanted.rank), self._start.tell
         if page is None or tell is None:
             return False
         self._telling.begin(page.url, tell)
         return True
 
 
-def agrees(request: Request, page: StoredPage) -> bool:
+def is_for_page(request: Request, page: StoredPage) -> bool:
     led = (request.meta.get("redirect_urls") or [""])[-1] or (request.headers.get(b"Referer") or b"").decode("latin-1")
     return request.url.partition("#")[0] == page.url and request.meta.get("depth", 0) == page.depth and led == page.via
 
 
-def _decoded(template: bytes, page: StoredPage, live: LiveRequests) -> Request:
+def _request_for_page(template: bytes, page: StoredPage, live: LiveRequests) -> Request:
     if template == UNASKED:
         url = canonicalize(page.url, URL_BYTES_MAX)
         return Request(url, meta={"depth": page.depth or 0, "verbatim_url": True})

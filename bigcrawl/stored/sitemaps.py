@@ -1,12 +1,10 @@
-"""Passes the sitemaps that a stored robots.txt names to the spider."""
-
 from __future__ import annotations
 
 import asyncio
 import logging
 from typing import TYPE_CHECKING, Final
 
-from bigcrawl.politeness.robots_policy import REDIRECTS_MAX, agent_token, decide
+from bigcrawl.politeness.robots_policy import REDIRECTS_MAX, agent_token, verdict_on_response
 from bigcrawl.scheduler.adapter.robots_fetch import RobotsFetch
 from bigcrawl.url.canonical import join
 
@@ -22,7 +20,7 @@ logger = logging.getLogger(__name__)
 _REDIRECT: Final = range(300, 400)
 
 
-class SitemapTelling:
+class SitemapPassing:
     """Passes sitemaps to a spider, one robots.txt after the other, and calls `wake` after each."""
 
     def __init__(self, crawler: Crawler, agent: str, wake: Callable[[], None]) -> None:
@@ -36,23 +34,23 @@ class SitemapTelling:
         return self._task is not None and not self._task.done()
 
     def begin(self, robots_url: str, tell: Telling) -> None:
-        self._task = asyncio.ensure_future(self._run(robots_url, tell))
+        self._task = asyncio.ensure_future(self._pass_sitemaps(robots_url, tell))
         self._task.add_done_callback(lambda _: self._wake())
 
     def stop(self) -> None:
         if self._task is not None:
             self._task.cancel()
 
-    async def _run(self, robots_url: str, tell: Telling) -> None:
+    async def _pass_sitemaps(self, robots_url: str, tell: Telling) -> None:
         try:
             fetched = await self._fetch(robots_url)
             for _ in range(REDIRECTS_MAX):
                 if fetched.status not in _REDIRECT or not fetched.location:
                     break
                 fetched = await self._fetch(fetched.location)
-            found = decide(fetched.status, fetched.body, self._agent).sitemaps
+            found = verdict_on_response(fetched.status, fetched.body, self._agent).sitemaps
             urls = [url for url in (join(robots_url, sitemap) for sitemap in found) if url is not None]
             if urls:
                 await tell(robots_url, list(dict.fromkeys(urls)))
         except Exception:
-            logger.exception("the sitemaps of %(url)s are not read", {"url": robots_url})
+            logger.exception("the sitemaps that %(url)s lists could not be read", {"url": robots_url})

@@ -1,5 +1,3 @@
-"""The start of a spider over stored pages."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -13,10 +11,7 @@ if TYPE_CHECKING:
 
 
 class StoredStart(SpiderStart):
-    """The start of a run over stored pages, which needs no claim.
-
-    `tell` is called with the URL and the sitemaps of each stored robots.txt; None if the spider takes none.
-    """
+    """The start of a run over stored pages, without a claim; `tell` gets each stored robots.txt and its sitemaps."""
 
     def __init__(self, flow: SpiderFlow, shutdown: Shutdown, *, has_all: bool) -> None:
         """With `has_all`, the spider is given all pages and makes no start requests."""

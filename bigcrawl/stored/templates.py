@@ -1,13 +1,8 @@
-"""Stores requests without their URLs, once for all that are alike."""
-
 from __future__ import annotations
 
 
-class Templates:
-    """Numbers templates (requests without URL), and keeps each while its number is in use.
-
-    A crawl has few, such as one per callback and depth, so a waiting page takes only four bytes.
-    """
+class RequestTemplates:
+    """Numbers templates (requests without URL), few in a crawl, and keeps each while its number is in use."""
 
     def __init__(self) -> None:
         self._numbers: dict[bytes, int] = {}
@@ -18,7 +13,7 @@ class Templates:
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def number(self, text: bytes, uses: int = 1) -> int:
+    def number_of(self, text: bytes, uses: int = 1) -> int:
         number = self._numbers.get(text)
         if number is None:
             if self._free:
@@ -32,10 +27,10 @@ class Templates:
         self._uses[number] += uses
         return number
 
-    def text(self, number: int) -> bytes:
+    def text_of(self, number: int) -> bytes:
         return self._texts[number]
 
-    def take(self, number: int) -> bytes:
+    def use_once(self, number: int) -> bytes:
         """Return a template for one of its uses; the last use deletes it."""
         text = self._texts[number]
         self._uses[number] -= 1

@@ -4,8 +4,8 @@ The state of each stored page takes four bytes:
 
 | state | meaning | left by |
 |---|---|---|
-| 0 | not requested | `ask` |
-| n + 1 | requested, with template n | `pop`; another `ask` changes only the default |
+| 0 | not requested | `request_ranks` |
+| n + 1 | requested, with template n | `pop_first`; another `request_ranks` changes only the default |
 | 2^32 - 1 | given | - |
 
 The next page is found by scanning the states from the last page given. Pages requested after their position has passed
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from bigcrawl.stored.templates import Templates
+from bigcrawl.stored.templates import RequestTemplates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ TOGETHER: Final = 128
 OTHERS_MAX: Final = 16
 
 
-class Wanted(NamedTuple):
+class RequestedPage(NamedTuple):
     """A requested page; `others` are templates of requests that may have been the first in the crawl."""
 
     rank: int
@@ -47,12 +47,12 @@ class Wanted(NamedTuple):
     others: tuple[bytes, ...] = ()
 
 
-class WantedPages:
+class RequestedPages:
     """The state of each of `count` stored pages; see the module."""
 
     def __init__(self, count: int) -> None:
         self._states = np.zeros(count, np.uint32)
-        self._templates = Templates()
+        self._templates = RequestTemplates()
         self._default = 0
         self._at = 0  # requested pages before this rank are in `_late`
         self._late: list[int] = []
@@ -69,14 +69,14 @@ class WantedPages:
         return bool(self._waiting or self._more)
 
     def want_all(self, pages: npt.NDArray[np.bool_], template: bytes) -> None:
-        """Request all of these pages, by rank. A later `ask` replaces this template."""
+        """Request all of these pages, by rank. A later `request_ranks` replaces this template."""
         count = int(np.count_nonzero(pages))
         if count:
-            self._default = self._templates.number(template, count) + 1
+            self._default = self._templates.number_of(template, count) + 1
             self._states[pages] = self._default
             self._waiting += count
 
-    def ask(self, ranks: Sequence[int], template: bytes) -> int:
+    def request_ranks(self, ranks: Sequence[int], template: bytes) -> int:
         states = self._states[np.asarray(ranks, np.int64)].tolist()  # one by one would cost three times as much
         asked = 0
         for rank, state in zip(ranks, states, strict=True):
@@ -84,7 +84,7 @@ class WantedPages:
                 if rank in self._young:
                     self._record_other(rank, state, template)
             elif rank not in self._asked_now:
-                self._ask(rank, state, template)
+                self._request_rank(rank, state, template)
                 asked += 1
         self._asked_now.clear()
         return asked
@@ -94,36 +94,36 @@ class WantedPages:
         self._asked += 1
         heapq.heappush(self._more, (rank, self._asked, template))
 
-    def pop(self) -> Wanted | None:
+    def pop_first(self) -> RequestedPage | None:
         """Return the first requested page, or None. Cost: 1 ns per page skipped."""
-        first = self._first() if self._waiting else None
+        first = self._find_first() if self._waiting else None
         if self._more and (first is None or self._more[0][0] < first):
             rank, _, template = heapq.heappop(self._more)
-            return Wanted(rank, template)
+            return RequestedPage(rank, template)
         if first is None:
             return None
         if self._late and first == self._late[0]:
             heapq.heappop(self._late)
-        template = self._templates.take(int(self._states[first]) - 1)
+        template = self._templates.use_once(int(self._states[first]) - 1)
         self._states[first] = _GIVEN
         self._waiting -= 1
         self._record_handed_out(first)
-        return Wanted(first, template, tuple(self._others.pop(first, ())))
+        return RequestedPage(first, template, tuple(self._others.pop(first, ())))
 
-    def _ask(self, rank: int, state: int, template: bytes) -> None:
+    def _request_rank(self, rank: int, state: int, template: bytes) -> None:
         if state:
-            self._templates.take(state - 1)
+            self._templates.use_once(state - 1)
         else:
             self._waiting += 1
             if rank < self._at:
                 heapq.heappush(self._late, rank)
-        self._states[rank] = self._templates.number(template) + 1
+        self._states[rank] = self._templates.number_of(template) + 1
         self._asked_now.add(rank)
         self._young.add(rank)
         self._ages.append((self._given, rank))
 
     def _record_other(self, rank: int, state: int, template: bytes) -> None:
-        if self._templates.text(state - 1) == template:
+        if self._templates.text_of(state - 1) == template:
             return
         others = self._others.setdefault(rank, [])
         if len(others) < OTHERS_MAX and template not in others:
@@ -135,7 +135,7 @@ class WantedPages:
         while self._ages and self._ages[0][0] < self._given - TOGETHER:
             self._young.discard(self._ages.popleft()[1])
 
-    def _first(self) -> int:
+    def _find_first(self) -> int:
         if self._late:
             return self._late[0]
         stretch = _FIRST_STRETCH

@@ -1,5 +1,3 @@
-"""Reads lines and texts, by byte-order mark or in UTF-8; a line ends in CR, LF or both."""
-
 from __future__ import annotations
 
 import codecs
@@ -45,10 +43,7 @@ def lines(text: str) -> list[str]:
 
 
 def lines_of(file: IO[bytes], chars_max: int) -> Iterator[str]:
-    """Yield the lines of a binary file without blanks around them; invalid bytes are replaced.
-
-    Raises ValueError if a line is longer than `chars_max`, or OSError.
-    """
+    """Yield the lines of a binary file, stripped, with invalid bytes replaced; ValueError beyond `chars_max`."""
     read = getattr(file, "read1", file.read)  # reads from a pipe without waiting for more
     data = read(_CHUNK)
     decoder = codecs.getincrementaldecoder(codec_of(data[:4]))("replace")

@@ -173,10 +173,7 @@ class Joiner:
     def join_all(
         self, references: Iterable[str], respell: Callable[[str], str | None], room: LinkRoom | None = None
     ) -> list[str]:
-        """Return the canonical URLs of many references, in order and without repeats, skipping invalid ones.
-
-        For a reference that is not plain, such as one with blanks, `respell` returns the spelling to join, or None.
-        """
+        """Return the canonical URLs of references, in order, once each; `respell` spells those that are not plain."""
         room = room or LinkRoom()
         references = list(references)
         longest, room_left = room.url_bytes_max, room.bytes_left
@@ -239,10 +236,7 @@ def _canonical_origin(written: str) -> str | None:
 
 
 def host_of(canonical: str) -> str:
-    """Return the host of a canonical URL: the unit of queue and delay.
-
-    An IPv6 literal has no brackets, a DNS name no final dot.
-    """
+    """Return the host of a canonical URL, the unit of queue and delay, without brackets or a final dot."""
     host = _host_and_port(canonical)
     if host[0] == "[":
         return host[1 : host.index("]")]

@@ -1,7 +1,4 @@
-"""Maps a host to its pay-level domain (PLD): the name that is paid for at a registry.
-
-The PLD decides the partition, so all nodes of a crawl must use the same list, that of the crawl record.
-"""
+"""Maps a host to its pay-level domain (PLD), by the list of the crawl record, on which the partition depends."""
 
 from __future__ import annotations
 
@@ -40,6 +37,10 @@ class PublicSuffixes:
     def from_text(cls, text: bytes, *, private: bool = False, hosts_cached_max: int = HOSTS_CACHED_MAX) -> Self:
         return cls(text, _parsed(text, private=private), hosts_cached_max)
 
+    def with_private(self) -> Self:
+        """Return this list with companies' suffixes as public ones."""
+        return self.from_text(self.text, private=True)
+
     def pld(self, host: str) -> str:
         """Return the PLD of a host as spelled by `host_of`.
 
@@ -59,10 +60,7 @@ class PublicSuffixes:
         return ".".join(labels[-suffix_labels - 1 :]) if is_below else host
 
     def _suffix_labels(self, labels: list[str]) -> int:
-        """Return how many of the last labels are a public suffix.
-
-        `*` stands for any label, and `!` begins an exception. Labels are not decoded, which takes up to 100 µs each.
-        """
+        """Return how many of the last labels are a public suffix; `*` stands for any label, `!` begins an exception."""
         found, name = 0, ""
         for count, label in enumerate(reversed(labels[-self._labels_max :]), 1):
             any_label, name = f"*.{name}", f"{label}.{name}" if name else label

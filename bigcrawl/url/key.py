@@ -41,10 +41,7 @@ _HASHES_ARE_SECRET: Final = bool(sys.flags.hash_randomization) and sys.hash_info
 
 class Keys:
     def __init__(self, secret: bytes) -> None:
-        """Set the crawl's secret, empty in old crawls.
-
-        BLAKE2b has no length extension, so hashing secret and text is a keyed hash.
-        """
+        """Set the crawl's secret, empty in old crawls. BLAKE2b needs no HMAC: it has no length extension."""
         assert len(secret) in (0, SECRET_BYTES)
         self._hash = _secret_hash(secret) if secret else _public_hash
         self.of_pld = lru_cache(PLDS_CACHED)(self._of_pld)
@@ -59,10 +56,7 @@ class Keys:
         return np.frombuffer(b"".join(map(self._hash, map(str.encode, canonicals))), dtype="<u8")
 
     def of_request(self, canonical: str, method: str = "GET", body: bytes = b"", jar: bytes = b"") -> UrlKey:
-        """Return the key of a request; a GET without body and cookie jar has that of its URL.
-
-        Methods and canonical URLs contain no space or line end, so different requests never hash the same bytes.
-        """
+        """Return the key of a request; a GET without body and cookie jar has that of its URL."""
         method = method.upper()
         if method == "GET" and not body and not jar:
             return self.of_url(canonical)

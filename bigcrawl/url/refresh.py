@@ -1,5 +1,3 @@
-"""Parses a refresh of a page or header (HTML standard, "shared declarative refresh steps")."""
-
 from __future__ import annotations
 
 import re

@@ -1,7 +1,4 @@
-"""Fingerprints of requests as Scrapy and scrapy-redis make them: SHA-1 of another canonical form than ours.
-
-They cannot be converted to our keys. The first eight bytes are kept.
-"""
+"""Fingerprints of requests as Scrapy and scrapy-redis make them, which cannot be converted to our keys."""
 
 from __future__ import annotations
 

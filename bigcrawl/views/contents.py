@@ -1,7 +1,4 @@
-"""Reads the files of a partition in a process that does not own the partition.
-
-The files are hard-linked first, so the owner may delete its own links meanwhile.
-"""
+"""Reads the files of a partition that another process owns; they are hard-linked first, as it may delete its own."""
 
 from __future__ import annotations
 
@@ -26,14 +23,14 @@ if TYPE_CHECKING:
 
     from bigcrawl.drum.files import Files
     from bigcrawl.scheduler.partition.fold.imported_rows import TableRows
-    from bigcrawl.scheduler.partition.takeover import Inherited
+    from bigcrawl.scheduler.partition.takeover import InheritedFiles
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 _AFTER_ALL = 1 << 62  # an epoch that no owner reaches
 _PARKED_AT_ONCE = 4_096
 
 
-class Contents:
+class PartitionContents:
     """The committed state of a partition at one moment.
 
     All methods raise CorruptionError if a file is damaged, and TransientStoreError if the disk fails.
@@ -43,7 +40,7 @@ class Contents:
         untold: rows `OWED` to other partitions, which might not have received them yet.
     """
 
-    def __init__(self, own: EpochDirectory, inherited: Inherited) -> None:
+    def __init__(self, own: EpochDirectory, inherited: InheritedFiles) -> None:
         self._own = own
         self._manifest, self._batches = inherited
         self.inbox_id = self._manifest.inbox_id
@@ -51,7 +48,7 @@ class Contents:
         self.untold = self._manifest.untold
 
     @classmethod
-    def of(cls, directory: Path, links: Path, files: Files) -> Contents | None:
+    def of(cls, directory: Path, links: Path, files: Files) -> PartitionContents | None:
         """Hard-link the files of the newest manifest into `links`, an empty directory that the caller deletes.
 
         `links` must be on the file system of `directory`, the partition's own. Return None if nothing was ever
@@ -62,13 +59,13 @@ class Contents:
             inherited = take_over(directory, own)
         return None if inherited is None else cls(own, inherited)
 
-    def batches(self, above: int) -> Iterator[QueuedUrl]:
+    def urls_of_batches(self, above: int) -> Iterator[QueuedUrl]:
         for place, data in zip(self._manifest.retained, self._batches, strict=True):
             if place.number > above:
-                batch = decode_admit_batch(self._own.place(MANIFEST), data, place.offset)
+                batch = decode_admit_batch(self._own.relative_path(MANIFEST), data, place.offset)
                 yield from batch.urls if batch.has_text else ()
 
-    def waiting(self) -> Iterator[QueuedUrl]:
+    def waiting_urls(self) -> Iterator[QueuedUrl]:
         """Yield all URLs on disk; those of one host and priority level in the order in which they would be admitted."""
         already = Counter(dict(self._manifest.already))
         with store_errors(self._own.path):
@@ -78,8 +75,8 @@ class Contents:
                 else:
                     yield url
 
-    def kept(self) -> Iterator[QueuedUrl]:
-        """Yield the visited URLs that will not be visited again. Raises as `waiting`."""
+    def kept_urls(self) -> Iterator[QueuedUrl]:
+        """Yield the visited URLs that will not be visited again. Raises as `waiting_urls`."""
         with store_errors(self._own.path):
             yield from self._of_queue(KEPT) if KEPT in self._manifest.queues else ()
 
@@ -88,7 +85,7 @@ class Contents:
         for host in parked.hosts:
             while host in parked:
                 yield from parked.take(host, _PARKED_AT_ONCE)
-        for name in sorted(self._manifest.queues.keys() - {KEPT}, key=_order):
+        for name in sorted(self._manifest.queues.keys() - {KEPT}, key=_queue_sort_key):
             yield from self._of_queue(name)
 
     def _of_queue(self, name: str) -> Iterator[QueuedUrl]:
@@ -96,7 +93,7 @@ class Contents:
         while len(queue):
             yield from queue.pop_block()
 
-    def rows(self) -> Iterator[TableRows]:
+    def table_rows(self) -> Iterator[TableRows]:
         tables = Tables.restore(self._own, self._manifest.tables)
         with store_errors(self._own.path):
             for name in KINDS:
@@ -104,7 +101,7 @@ class Contents:
                     yield from rows_to_export(name, records)
 
 
-def _order(name: str) -> tuple[int, ...]:
+def _queue_sort_key(name: str) -> tuple[int, ...]:
     """Return a sort key for queues: turns first, by tier and from high levels to low; unrunnable URLs last."""
     kind, *numbers = name.split("-")
     if name.startswith(PREFIX):

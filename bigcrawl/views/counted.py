@@ -1,7 +1,4 @@
-"""Access to the page counts of an optional feature, from its module `counted`.
-
-The functions `read_counted` and `read_pages_by_pld` there also return the number of nodes whose counts were unreadable.
-"""
+"""Access to the page counts of an optional feature, from its module `counted`."""
 
 from __future__ import annotations
 
@@ -21,5 +18,5 @@ class NothingCountedError(BigcrawlError):
         super().__init__(NOTHING)
 
 
-def reader() -> ModuleType | None:
+def counts_reader() -> ModuleType | None:
     return next(iter(modules_of("counted")), None)

@@ -10,8 +10,8 @@ from bigcrawl.redisdb.embedded import running_url
 from bigcrawl.scheduler.crawl.survey import survey
 from bigcrawl.scheduler.partition.directory import verify_newest
 from bigcrawl.scheduler.partition.fold.rejected import rejected_entries
-from bigcrawl.views.opened_crawl import opened
-from bigcrawl.warc.verification import verify
+from bigcrawl.views.opened_crawl import open_crawl
+from bigcrawl.warc.verification import verify_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,13 +21,12 @@ if TYPE_CHECKING:
 
 
 def damage_of(config: Config) -> Iterator[str]:
-    """Yield a line for each damaged file (path, byte, expected value) and each rejected inbox entry.
-
-    All committed files and all closed WARC files are read, but not those that are still being written (`.open`).
-    """
+    """Yield a line for each damaged file (path, byte, expected value) and each rejected inbox entry."""
     directory = config.crawl.crawl_dir
     if not directory.is_dir():
-        raise ConfigError(f"{directory} is not there: no crawl {config.crawl.name!r}; see BIGCRAWL_STATE_DIR")
+        raise ConfigError(
+            f"{directory} does not exist: there is no crawl {config.crawl.name!r}; see BIGCRAWL_STATE_DIR"
+        )
     for partition in sorted(directory.glob("p[0-9]*")):
         yield from map(str, verify_newest(partition))
     for entry in rejected_entries(directory):
@@ -40,13 +39,13 @@ def missing_files(config: Config) -> list[str]:
     """Return a line for each partition without files; no lines if Redis is away or does not know the crawl."""
     url = config.crawl.redis_url or running_url(config.crawl.crawl_dir / "redis")
     try:
-        return asyncio.run(_missing(config, url)) if url else []
+        return asyncio.run(_missing_files(config, url)) if url else []
     except BigcrawlError:  # the files are verified all the same
         return []
 
 
-async def _missing(config: Config, url: str) -> list[str]:
-    async with opened(config, url) as crawl:
+async def _missing_files(config: Config, url: str) -> list[str]:
+    async with open_crawl(config, url) as crawl:
         states = [crawl.keys(partition).state for partition in range(crawl.partitions)]
         marks = await crawl.client.commands([("HGET", state, "missing") for state in states])
         seen = await survey(crawl.client, config.crawl.name, crawl.partitions)
@@ -62,7 +61,7 @@ async def _missing(config: Config, url: str) -> list[str]:
 def _damaged_warcs(directory: Path) -> Iterator[str]:
     for path in sorted(directory.glob("*.warc.gz")):
         try:
-            records, _, problem = verify(path)
+            records, _, problem = verify_file(path)
         except FileNotFoundError:  # an uploader has moved it
             continue
         except OSError as error:

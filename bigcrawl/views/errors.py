@@ -1,8 +1,4 @@
-"""Reads the most frequent failures, by reason and PLD, each with an example.
-
-Nodes count failed tries, whether retried or not, and URLs that ended unfetched. Redis keeps only the most frequent
-pairs of reason and PLD, `failed_fetches.KEPT_MAX` of them.
-"""
+"""Reads the most frequent failures, by reason and PLD, with examples; Redis keeps `failed_fetches.KEPT_MAX`."""
 
 from __future__ import annotations
 
@@ -21,6 +17,10 @@ async def read_errors(crawl: OpenedCrawl) -> list[dict[str, Any]]:
     keys = crawl.crawl_keys
     counts = scores_of(await crawl.client.command("ZRANGE", keys.errors, 0, -1, "REV", "WITHSCORES"))
     examples = await crawl.client.command("HMGET", keys.examples, *[row for row, _ in counts]) if counts else []
+    return error_rows(counts, examples)
+
+
+def error_rows(counts: Sequence[tuple[str, float]], examples: Sequence[bytes | None]) -> list[dict[str, Any]]:
     found = []
     for (member, fetches), example in zip(counts, examples, strict=True):
         reason, _, pld = member.partition("\n")

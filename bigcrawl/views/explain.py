@@ -15,9 +15,11 @@ from bigcrawl.clock import time_text
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.json_text import read_json
 from bigcrawl.politeness.robots_policy import RobotsRules, read_record
+from bigcrawl.redisdb.scripts import looking
 from bigcrawl.scheduler.crawl.alike import FIELD
 from bigcrawl.scheduler.crawl.node_reports import read_or_nothing
-from bigcrawl.scheduler.gates.dns_answers import SharedAnswers
+from bigcrawl.scheduler.gates.dns_answers import shared_addresses
+from bigcrawl.scheduler.node.control import DISCOVERY, Discovery
 from bigcrawl.scheduler.partition.reader import TRIES_MAX, UNTOUCHED, find_waiting
 from bigcrawl.scheduler.queues.unrunnable import PREFIX
 from bigcrawl.scheduler.records.body import look_at_origin
@@ -26,13 +28,13 @@ from bigcrawl.scheduler.records.outcomes import AGAIN, read_outcome, rule_hash
 from bigcrawl.scheduler.records.unread import reason_of, rule_of
 from bigcrawl.scheduler.rules.blacklist import Blacklist
 from bigcrawl.scheduler.rules.link_rules import LinkRules
-from bigcrawl.scheduler.rules.scope import LIST, Scope, parse_names
+from bigcrawl.scheduler.rules.scope import LIST, CrawlScope, parse_names
 from bigcrawl.url.header import url_in
 from bigcrawl.views.budget import limits_of_url
-from bigcrawl.views.feature import Explained, UrlRecord, all_views
-from bigcrawl.views.locate import find_hot, read_deaths, read_host, trace_inbox
-from bigcrawl.views.newest_files import files_to_read, is_looked_at, is_past, read_disk, read_view, said_of_files
-from bigcrawl.views.orders import discovery_data, entries_of, read_discovery
+from bigcrawl.views.feature import ExplainedUrl, UrlRecord, all_views
+from bigcrawl.views.locate import find_url, read_host
+from bigcrawl.views.newest_files import files_to_read, is_looked_at, read_disk, read_view, said_of_files
+from bigcrawl.views.orders import discovery_data, entries_with
 from bigcrawl.warc.reading import find_page
 
 if TYPE_CHECKING:
@@ -46,20 +48,21 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.outcomes import Outcome
     from bigcrawl.scheduler.records.suspicion import Suspicion
     from bigcrawl.views.feature import FeatureView
-    from bigcrawl.views.locate import HostState, Hot, InboxTrace
+    from bigcrawl.views.locate import HostState, HotUrl, InboxTrace
     from bigcrawl.views.newest_files import FilesToRead
-    from bigcrawl.views.opened_crawl import OpenedCrawl, Place
+    from bigcrawl.views.opened_crawl import OpenedCrawl, UrlPlace
 
 
-class Found(NamedTuple):
-    place: Place
+class FoundUrl(NamedTuple):
+    place: UrlPlace
     view: PartitionView
-    hot: Hot | None
+    hot: HotUrl | None
     trace: InboxTrace
     disk: UrlOnDisk | None
     host: HostState
     suspicion: Suspicion | None = None
     letter: DeadLetter | None = None
+    trimmed: str = "0-0"
     record: UrlRecord | None = None
 
     @property
@@ -90,7 +93,10 @@ class Found(NamedTuple):
 
 
 async def explain_url(crawl: OpenedCrawl, url: str) -> dict[str, Any]:
-    """Return everything that the crawl knows about a URL; raise UrlError if it is not a URL."""
+    """Return everything that the crawl knows about a URL; raise UrlError if it is not a URL. Four Redis commands.
+
+    One more if addresses are blacklisted; others if the files come from a store, or a queue or the inbox is long.
+    """
     config = crawl.config
     place = crawl.place_of(url)
     wanted = None if any(view.reads_queues(config) for view in all_views()) else is_looked_at
@@ -98,10 +104,10 @@ async def explain_url(crawl: OpenedCrawl, url: str) -> dict[str, Any]:
         view = await read_view(crawl, place.partition)
         with files_to_read(crawl, place.partition, wanted) as files:
             state = await look_up(crawl, place, files, view)
-            if left and state.disk is not None and await is_past(crawl, place.partition, state.disk.inbox_id):
+            if left and state.disk is not None and id_order(state.trimmed) > id_order(state.disk.inbox_id):
                 continue
-            state = state._replace(record=await asyncio.to_thread(_record, files.directory, place.key, state))
-            lacks = await asyncio.to_thread(_lacking, files.directory, place.key, state)
+            state = state._replace(record=await asyncio.to_thread(_waiting_record, files.directory, place.key, state))
+            lacks = await asyncio.to_thread(_missing_method, files.directory, place.key, state)
             break
     said = {
         **said_of(state, crawl.partitions, config),
@@ -109,23 +115,24 @@ async def explain_url(crawl: OpenedCrawl, url: str) -> dict[str, Any]:
     }
     if lacks:
         said["where"] = "unrunnable"
-    blacklist = Blacklist(await entries_of(crawl), crawl.suffixes.pld)
+    [orders] = await crawl.client.run([looking.look_orders(crawl.crawl_keys, DISCOVERY)])
+    blacklist = Blacklist(entries_with(config, orders.blacklist), crawl.suffixes.pld)
     entry, address = blacklist.of_canonical(place.host, place.url), None
-    if entry is None:
+    if entry is None and blacklist.has_addresses:
         addresses = await addresses_of(crawl, place.host)
         entry, address = next(((found, x) for x in addresses if (found := blacklist.of_address(x))), (None, None))
     return {
         **said,
         "lacks_method": lacks or None,
-        "limits": await limits_of_url(crawl, place) if said["where"] == "withheld" else {},
+        "limits": limits_of_url(crawl, place, orders.rules) if said["where"] == "withheld" else {},
         "blacklisted": entry,
         "blacklisted_address": address,
-        "discovery": discovery_data(await read_discovery(crawl)),
-        **await _filters_data(crawl, place.url),
+        "discovery": discovery_data(Discovery.from_field(orders.discovery or None)),
+        **_filters_data(crawl, place.url, orders.reports),
     }
 
 
-def _record(directory: Path, key: int, found: Found) -> UrlRecord | None:
+def _waiting_record(directory: Path, key: int, found: FoundUrl) -> UrlRecord | None:
     if found.hot is not None:
         return UrlRecord(found.hot.body, found.hot.flags)
     if (again := found.trace.again) is not None:
@@ -137,8 +144,8 @@ def _record(directory: Path, key: int, found: Found) -> UrlRecord | None:
     return None if waiting is None else UrlRecord(waiting.url.body, waiting.url.flags, for_time=waiting.for_time)
 
 
-def _lacking(directory: Path, key: int, found: Found) -> str:
-    if where(found) not in ("disk", "withheld") or not found.view.count("unrunnable"):
+def _missing_method(directory: Path, key: int, found: FoundUrl) -> str:
+    if place_name(found) not in ("disk", "withheld") or not found.view.count("unrunnable"):
         return ""
     waiting = find_waiting(directory, key, prefix=PREFIX)
     return waiting.for_method if waiting is not None else ""
@@ -150,10 +157,7 @@ async def addresses_of(crawl: OpenedCrawl, host: str) -> Sequence[str]:
     cells = crawl.config.dns.shared_answers
     if not cells or literal.replace(".", "").isdigit() or ":" in literal:
         return (literal,)
-    answers = SharedAnswers(crawl.client, crawl.crawl_keys, cells)
-    answer = await answers.get(host)
-    await answers.close()
-    return answer.addresses if answer is not None else ()
+    return await shared_addresses(crawl.client, crawl.crawl_keys, cells, host)
 
 
 def page_of(config: Config, data: dict[str, Any]) -> dict[str, Any] | None:
@@ -180,28 +184,28 @@ def page_of(config: Config, data: dict[str, Any]) -> dict[str, Any] | None:
 
 
 async def look_up(
-    crawl: OpenedCrawl, place: Place, files: FilesToRead | None = None, view: PartitionView | None = None
-) -> Found:
+    crawl: OpenedCrawl, place: UrlPlace, files: FilesToRead | None = None, view: PartitionView | None = None
+) -> FoundUrl:
+    """Find a URL in Redis, then in the files of its partition."""
     view = view or await read_view(crawl, place.partition)
-    hot = await find_hot(crawl, place)
-    trace = await trace_inbox(crawl, place, view.state.get("folded", "0-0"))
+    found = await find_url(crawl, place)
     directory = crawl.directory(place.partition) if files is None else files.directory
     disk = read_disk(view, directory, place.key, place.pld_key)
     if files is not None and files.url and disk is not None:  # the inbox has the entries after the point
-        trace = await trace_inbox(crawl, place, disk.inbox_id)
-    suspicion, letter = await read_deaths(crawl, place, hot)
-    return Found(place, view, hot, trace, disk, await read_host(crawl, place), suspicion, letter)
+        found = await find_url(crawl, place, disk.inbox_id)
+    host = await read_host(crawl, place)
+    return FoundUrl(place, view, found.hot, found.trace, disk, host, found.suspicion, found.letter, found.trimmed)
 
 
-def _explained(view: FeatureView, found: Found, config: Config) -> dict[str, Any]:
+def _explained_by(view: FeatureView, found: FoundUrl, config: Config) -> dict[str, Any]:
     said = found.disk.said.get(view.name) if found.disk is not None else None
-    return view.explained(Explained(found.place.url, said, config, found.view.now_ms, found.record))
+    return view.explained(ExplainedUrl(found.place.url, said, config, found.view.now_ms, found.record))
 
 
-def said_of(found: Found, partitions: int, config: Config) -> dict[str, Any]:
+def said_of(found: FoundUrl, partitions: int, config: Config) -> dict[str, Any]:
     place, view, end = found.place, found.view, found.last_end
-    depth, referrer = _origin(found)
-    rules = _rules(found.host.rules)
+    depth, referrer = _depth_and_referrer(found)
+    rules = _rules_of_record(found.host.rules)
     return {
         "url": place.url,
         "key": f"{place.key:016x}",
@@ -211,13 +215,13 @@ def said_of(found: Found, partitions: int, config: Config) -> dict[str, Any]:
         "partitions": partitions,
         "owner": view.node if view.node and view.lease_left_ms > 0 else None,
         "seen": found.is_seen,
-        "outcome": _outcome(end, rules),
-        "where": where(found),
+        "outcome": _outcome_data(end, rules),
+        "where": place_name(found),
         "ahead": found.hot.ahead if found.hot else None,
         "depth": depth,
         "referrer": referrer,
         "failed_tries": found.hot.attempts if found.hot else None,
-        "deaths": _deaths(found),
+        "deaths": _death_count(found),
         "is_dead_letter": found.letter is not None,
         "host_queued": found.host.queued,
         "host_busy": found.host.busy,
@@ -231,13 +235,13 @@ def said_of(found: Found, partitions: int, config: Config) -> dict[str, Any]:
         "turn": found.disk.turn if found.disk else None,
         "pld_turn": found.disk.pld_turn if found.disk else None,
         "pld_over_budget": found.disk.is_over_budget if found.disk else None,
-        **{name: value for view in all_views() for name, value in _explained(view, found, config).items()},
+        **{name: value for view in all_views() for name, value in _explained_by(view, found, config).items()},
         "inbox_is_whole": found.trace.is_whole,
         "rejected": view.count("rejected"),
     }
 
 
-def _origin(found: Found) -> tuple[int | None, str | None]:
+def _depth_and_referrer(found: FoundUrl) -> tuple[int | None, str | None]:
     body = found.hot.body if found.hot is not None else found.trace.body if found.is_offered else b""
     try:
         return look_at_origin(body) if body else (None, None)
@@ -245,17 +249,14 @@ def _origin(found: Found) -> tuple[int | None, str | None]:
         return None, None
 
 
-def _deaths(found: Found) -> int:
+def _death_count(found: FoundUrl) -> int:
     if found.letter is not None:
         return found.letter.deaths
     return found.suspicion.deaths if found.suspicion is not None else 0
 
 
-def where(found: Found) -> str:
-    """Return `taken`, `queued`, `inbox`, `disk`, `withheld`, `ended`, `revisit`, `nowhere` or `unknown`.
-
-    `revisit` (ended, but to be visited again) needs the URL's record; without that, `ended` is returned.
-    """
+def place_name(found: FoundUrl) -> str:
+    """Return `taken`, `queued`, `inbox`, `disk`, `withheld`, `ended`, `revisit`, `nowhere` or `unknown`."""
     end = found.last_end
     if found.hot is not None:
         return "taken" if found.hot.is_taken else "queued"
@@ -271,7 +272,7 @@ def where(found: Found) -> str:
     return "withheld" if waits_for_nothing and found.view.count("withheld") else "disk"
 
 
-def _outcome(end: Outcome | None, rules: RobotsRules | None) -> dict[str, Any] | None:
+def _outcome_data(end: Outcome | None, rules: RobotsRules | None) -> dict[str, Any] | None:
     if end is None:
         return None
     is_answered = end.name.startswith("status:")
@@ -285,25 +286,25 @@ def _outcome(end: Outcome | None, rules: RobotsRules | None) -> dict[str, Any] |
     }
 
 
-def _rules(stored: bytes | None) -> RobotsRules | None:
+def _rules_of_record(stored: bytes | None) -> RobotsRules | None:
     try:
         return read_record(stored)[0] if stored else None
     except CorruptionError:
         return None
 
 
-async def _filters_data(crawl: OpenedCrawl, url: str) -> dict[str, Any]:
+def _filters_data(crawl: OpenedCrawl, url: str, reports: Sequence[bytes]) -> dict[str, Any]:
     filters = crawl.config.filters
-    scope = await _scope_of_nodes(crawl) or filters.scope
+    scope = _scope_of_nodes(reports) or filters.scope
     is_in = None
     if scope == LIST and filters.scope_list:
-        is_in = Scope(LIST, parse_names(filters.scope_list), crawl.suffixes.pld).leads_from()(url)
-    return {"scope": scope, "in_scope": is_in, "dropped_by_filter": LinkRules(filters).against(url) or None}
+        is_in = CrawlScope(LIST, parse_names(filters.scope_list), crawl.suffixes.pld).leads_from()(url)
+    return {"scope": scope, "in_scope": is_in, "dropped_by_filter": LinkRules(filters).dropping_rule(url) or None}
 
 
-async def _scope_of_nodes(crawl: OpenedCrawl) -> str | None:
+def _scope_of_nodes(reports: Sequence[bytes]) -> str | None:
     """Return the scope that a node reports; None if no node reports one, because it is the default."""
-    for text in await crawl.client.command("HVALS", crawl.crawl_keys.nodes):
+    for text in reports:
         reported = read_or_nothing(text).get(FIELD, {}).get("BIGCRAWL_SCOPE")
         if isinstance(reported, str):
             with suppress(ValueError):

@@ -1,5 +1,3 @@
-"""What optional features add to the views, as text and data: the VIEW in each feature's module `view`."""
-
 from __future__ import annotations
 
 from functools import cache
@@ -21,7 +19,7 @@ class UrlRecord(NamedTuple):
     for_time: bool = False
 
 
-class Explained(NamedTuple):
+class ExplainedUrl(NamedTuple):
     url: str
     said: Any
     config: Config
@@ -54,7 +52,7 @@ class FeatureView:
     def status_lines(self, status: Mapping[str, Any]) -> list[str]:
         return []
 
-    def explained(self, asked: Explained) -> dict[str, Any]:
+    def explained(self, asked: ExplainedUrl) -> dict[str, Any]:
         return {}
 
     def explained_rows(self, data: Mapping[str, Any]) -> dict[str, str]:
@@ -75,12 +73,12 @@ def all_views() -> tuple[FeatureView, ...]:
 
 
 def changes_of(url: QueuedUrl, since_s: int) -> list[dict[str, Any]]:
-    found = (change_of(url, since_s) for change_of in _changes())
+    found = (change_of(url, since_s) for change_of in _change_readers())
     return [line for line in found if line is not None]
 
 
 @cache
-def _changes() -> tuple[Callable[[QueuedUrl, int], dict[str, Any] | None], ...]:
+def _change_readers() -> tuple[Callable[[QueuedUrl, int], dict[str, Any] | None], ...]:
     return tuple(view.change_of for view in all_views() if type(view).change_of is not FeatureView.change_of)
 
 

@@ -1,7 +1,4 @@
-"""Collects the figures of a crawl for a report, from Redis and the partitions' files.
-
-The files have only the keys of PLDs; the names come from the PLDs that nodes have counted pages for.
-"""
+"""Collects the figures of a crawl for a report, from Redis and the partitions' files."""
 
 from __future__ import annotations
 
@@ -10,12 +7,17 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import numpy as np
+
+from bigcrawl.drum.format import KEY_TYPE
+from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.budgets.in_degrees import LOWEST, sum_published
+from bigcrawl.scheduler.budgets.policies import make_policy
 from bigcrawl.scheduler.crawl.history import read_history
 from bigcrawl.scheduler.crawl.membership import MAY_REPEAT
 from bigcrawl.scheduler.crawl.survey import survey
 from bigcrawl.scheduler.records.unread import HEADS
-from bigcrawl.views.counted import NothingCountedError, reader
+from bigcrawl.views.counted import NothingCountedError, counts_reader
 from bigcrawl.views.errors import read_errors
 from bigcrawl.views.newest_files import begun_partitions
 from bigcrawl.views.plds import TopPld, read_files, top_plds
@@ -46,6 +48,8 @@ class PldFigures(NamedTuple):
         linked: how many PLDs of the whole crawl there are by the bit length of their in-degree, from 1 on.
         edges: how many pairs of PLDs are linked; None if files are missing.
         unread: how many partitions' files could not be read.
+        mean_budget: URLs that a PLD may have in a turn, by the policy; None without budgets.
+        turns: of the partition with most, how many take URLs after the current one; None without files.
     """
 
     top: list[TopPld]
@@ -53,10 +57,12 @@ class PldFigures(NamedTuple):
     linked: dict[int, int]
     edges: int | None
     unread: int
+    mean_budget: float | None = None
+    turns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class CrawlFigures:
     """The figures of a crawl at `time_s`, Unix seconds.
 
     Attributes:
@@ -66,6 +72,7 @@ class Figures:
         counted: the sum of all nodes' tallies.
         unreadable: how many nodes' tallies could not be read.
         may_repeat: upper bound on URLs fetched twice because nodes died.
+        host_records: hosts whose robots.txt rules Redis has, some of which may have expired.
     """
 
     config: Config
@@ -78,6 +85,7 @@ class Figures:
     may_repeat: int
     errors: list[dict[str, Any]]
     plds: PldFigures
+    host_records: int = 0
 
     def sum_of(self, prefix: str) -> int:
         return sum(count for name, count in self.counts.items() if name.startswith(prefix))
@@ -94,16 +102,9 @@ class Figures:
         return self.pages + self.sum_of("error:") + self.sum_of("retried:") + self.counts["robots"] + heads
 
 
-async def gather(crawl: OpenedCrawl) -> Figures:
-    """Gather the figures of a crawl.
-
-    Cost: about ten Redis commands and 300 KB; for each partition, 30 us of Redis and the reading of one manifest.
-
-    Raises:
-        NothingCountedError: no feature counts pages.
-        TransientStoreError: Redis does not answer.
-    """
-    if (counts_of := reader()) is None:
+async def gather_figures(crawl: OpenedCrawl) -> CrawlFigures:
+    """Gather the figures of a crawl, by some ten Redis commands. Raises NothingCountedError if no feature counts."""
+    if (counts_of := counts_reader()) is None:
         raise NothingCountedError
     status = await status_of(crawl)
     seen = await survey(crawl.client, crawl.config.crawl.name, crawl.partitions)
@@ -116,7 +117,9 @@ async def gather(crawl: OpenedCrawl) -> Figures:
     counts, _ = sum_published(published)
     begun = await begun_partitions(crawl)
     plds = await asyncio.to_thread(_read_plds, crawl, counted, counts, begun)
-    return Figures(
+    keys = [partition_keys(crawl.config.crawl.name, number) for number in begun]
+    records = await crawl.client.commands([("ZCARD", each.records) for each in keys])
+    return CrawlFigures(
         config=crawl.config,
         time_s=time.time(),
         status=status,
@@ -127,6 +130,7 @@ async def gather(crawl: OpenedCrawl) -> Figures:
         may_repeat=max(0, int(may_repeat or 0)),
         errors=errors[:ERRORS_MAX],
         plds=plds,
+        host_records=sum(records),
     )
 
 
@@ -145,4 +149,17 @@ def _read_plds(crawl: OpenedCrawl, counted: Any, counts: InDegreeCounts, begun: 
         linked,
         sum(found.edges for found in files.partitions.values()) if not unread else None,
         unread,
+        _mean_budget(crawl.config, counts, counted.plds.count),
+        max((found.turns for found in files.partitions.values()), default=None),
     )
+
+
+def _mean_budget(config: Config, counts: InDegreeCounts, plds: int) -> float | None:
+    """Return the mean of the policy's budgets over all PLDs, of which some have no in-links."""
+    policy = make_policy(config.budget, counts)
+    if policy is None:
+        return None
+    degrees, by_bin = LOWEST[:-1].astype(np.uint32), counts.by_bin.copy()
+    by_bin[0] = max(plds - counts.total, 1 - counts.total, 0)
+    budgets = policy.budgets(np.zeros(len(degrees), dtype=KEY_TYPE), degrees)
+    return float(budgets.astype(np.int64) @ by_bin) / int(by_bin.sum())

@@ -1,5 +1,3 @@
-"""Describes the course of a crawl since its start, as rates over time."""
-
 from __future__ import annotations
 
 from itertools import pairwise
@@ -13,7 +11,14 @@ if TYPE_CHECKING:
 
     from bigcrawl.views.opened_crawl import OpenedCrawl
 
-RATES: Final = {"pages": "pages", "errors": "errors", "dropped": "dropped", "seen": "new", "bytes": "bytes"}
+RATES: Final = {
+    "pages": "pages",
+    "items": "items",
+    "errors": "errors",
+    "dropped": "dropped",
+    "seen": "new",
+    "bytes": "bytes",
+}
 
 LEVELS: Final = ("pages", "urls_disk", "urls_queued", "hosts_ready", "nodes")
 
@@ -49,7 +54,7 @@ def steps_of(columns: Mapping[str, Sequence[float | None]], length_s: float) -> 
     ]
 
 
-def growth(values: Sequence[float | None], step: HistoryStep) -> float | None:
+def growth_of_column(values: Sequence[float | None], step: HistoryStep) -> float | None:
     """Return by how much a column grew in a step; None if a sample is missing, or the counter was lost."""
     before, after = values[step.first], values[step.last]
     return None if before is None or after is None or after < before else after - before
@@ -64,12 +69,12 @@ def rates_of(columns: Mapping[str, Sequence[float | None]], rows: int) -> list[d
     """
     times = [time_s or 0.0 for time_s in columns[TIME_S]]
     span_s = times[-1] - times[0] if times else 0.0
-    return [_row(columns, step) for step in steps_of(columns, max(span_s / rows, 0.001))]
+    return [_row_of_step(columns, step) for step in steps_of(columns, max(span_s / rows, 0.001))]
 
 
-def _row(columns: Mapping[str, Sequence[float | None]], step: HistoryStep) -> dict[str, Any]:
+def _row_of_step(columns: Mapping[str, Sequence[float | None]], step: HistoryStep) -> dict[str, Any]:
     def rate(name: str) -> float | None:
-        grown = growth(columns[name], step)
+        grown = growth_of_column(columns[name], step)
         return None if grown is None else grown / (step.to_s - step.from_s)
 
     return {

@@ -1,44 +1,45 @@
 """Locates a URL and its host in Redis, without changing anything.
 
-While the search runs, a URL may move on: from inbox to disk, to its host's back queue, to taken, to ended. So the
-search goes through these places in reverse. The inbox comes last, because it has the outcome of a URL that has ended.
+One script looks at all places of a URL at the same moment. A back queue that is too long for one call is searched by
+several; then the last call says what the inbox has, because it has the outcome of a URL that has ended meanwhile.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.redisdb.replies import pairs_of
-from bigcrawl.redisdb.scripts import RETIRED_MS
+from bigcrawl.redisdb.scripts import RETIRED_MS, looking
 from bigcrawl.scheduler.records.dead_letters import DeadLetter, unpack_letter
 from bigcrawl.scheduler.records.inbox_entry import BATCH, FORGOTTEN, OUTCOMES, TIMED
-from bigcrawl.scheduler.records.member import unpack_member
+from bigcrawl.scheduler.records.member import beginning_of, unpack_member
 from bigcrawl.scheduler.records.outcomes import OutcomesFormatError, check_outcomes, unpack_keys, unpack_outcomes
 from bigcrawl.scheduler.records.queued_url import BatchFormatError, decode_batch
 from bigcrawl.scheduler.records.suspicion import Suspicion
 from bigcrawl.scheduler.records.timed_url import NO_MORE_S, TimedFormatError, decode_timed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from bigcrawl.scheduler.records.member import Member
+    from bigcrawl.redisdb.scripts.looking import HostView, UrlView
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
-    from bigcrawl.views.opened_crawl import OpenedCrawl, Place
+    from bigcrawl.views.opened_crawl import OpenedCrawl, UrlPlace
 
 QUEUE_URLS_MAX = 100_000  # URLs of a back queue that are searched; far above BIGCRAWL_HOST_HOT_URLS
 INBOX_ENTRIES_MAX = 20_000  # inbox entries that are searched; without an owner, minutes of input
-_AT_ONCE = 500
+_URLS_AT_ONCE = 5_000  # about a millisecond of Redis
+_ENTRIES_AT_ONCE = 200
 
 
-class Hot(NamedTuple):
+class HotUrl(NamedTuple):
     """A URL in Redis, in a back queue or taken; `ahead` counts the URLs of its host that come before it."""
 
     is_taken: bool
     ahead: int
     attempts: int
-    seq: int
     body: bytes = b""
     flags: int = 0
 
@@ -50,6 +51,7 @@ class HostState(NamedTuple):
         next_ms: its next fetch time by Redis's clock; 0 if it was never fetched.
         rules: the stored robots rules of the URL's authority; None if Redis has none.
         failures: the host's failures in a row, whatever the URL.
+        seen: all that was read, with the URLs that are next if they were asked for.
     """
 
     queued: int
@@ -59,6 +61,7 @@ class HostState(NamedTuple):
     failures: int = 0
     why: str = ""
     failed_ms: int = 0
+    seen: HostView | None = None
 
     @property
     def is_retired(self) -> bool:
@@ -97,72 +100,71 @@ class InboxTrace:
     again: QueuedUrl | None = None
 
 
-async def read_host(crawl: OpenedCrawl, place: Place) -> HostState:
-    keys = crawl.keys(place.partition)
-    record = keys.host + place.host
-    queued, busy, ready_ms, next_ms, rules, left_ms, health = await crawl.client.commands(
-        [
-            ("ZCARD", keys.back + place.host),
-            ("HGET", keys.busy, place.host),
-            ("ZSCORE", keys.ready, place.host),
-            ("HGET", record, "next"),
-            ("HGET", record, f"robots:{place.authority}"),
-            ("PTTL", record),
-            ("HMGET", record, "failures", "why", "failed"),
-        ]
-    )
-    due_ms = max(int(float(ready_ms or 0)), int(float(next_ms or 0)))
-    failures, why, failed_ms = health
+async def read_host(crawl: OpenedCrawl, place: UrlPlace, urls_max: int = 0) -> HostState:
+    call = looking.look_host(crawl.keys(place.partition), place.host, urls_max)
+    [seen] = await crawl.client.run([call])
+    record: Mapping[bytes, bytes] = seen.record
     return HostState(
-        int(queued),
-        int(busy or 0),
-        due_ms,
-        rules if left_ms > 0 else None,
-        int(failures or 0),
-        (why or b"").decode(),
-        int(failed_ms or 0),
+        seen.queued,
+        seen.taken,
+        int(max(seen.ready_ms, float(record.get(b"next", 0)))),
+        record.get(b"robots:%b" % place.authority.encode()) if seen.left_ms > 0 else None,
+        int(record.get(b"failures", 0)),
+        record.get(b"why", b"").decode(),
+        int(record.get(b"failed", 0)),
+        seen,
     )
 
 
-async def find_hot(crawl: OpenedCrawl, place: Place) -> Hot | None:
+class SoughtUrl(NamedTuple):
+    """What Redis has of a URL; `trimmed` is the last id that the inbox may have lost."""
+
+    hot: HotUrl | None
+    suspicion: Suspicion | None
+    letter: DeadLetter | None
+    trace: InboxTrace
+    trimmed: str
+
+
+async def find_url(crawl: OpenedCrawl, place: UrlPlace, merged: str = "") -> SoughtUrl:
+    """Look for a URL in Redis, and in the inbox after the id `merged`; "" is the last that the partition merged."""
     keys = crawl.keys(place.partition)
-    for _, record in pairs_of(await crawl.client.command("HGETALL", keys.taken)):
-        host, _, _, member = record.split(b"\n", 3)
-        if host == place.host.encode() and (found := _member_of(member, place.key)) is not None:
-            return Hot(True, 0, found.attempts, found.seq, found.body, found.flags)
-    back = keys.back + place.host
-    cursor, looked = b"0", 0
-    while looked < QUEUE_URLS_MAX:
-        [(cursor, flat)] = await crawl.client.commands([("ZSCAN", back, cursor, "COUNT", _AT_ONCE)])
-        for member in flat[::2]:
-            if (found := _member_of(member, place.key)) is not None:
-                rank = await crawl.client.command("ZRANK", back, member)
-                return Hot(False, int(rank or 0), found.attempts, found.seq, found.body, found.flags)
-        looked += len(flat) // 2
-        if int(cursor) == 0:
+    sought = looking.UrlSought(place.host, place.key, beginning_of(place.key))
+    urls_from: str | None = "-inf"
+    for _ in range(QUEUE_URLS_MAX // _URLS_AT_ONCE):
+        assert urls_from is not None
+        call = looking.look_url(keys, sought, urls_from, _URLS_AT_ONCE, merged, _ENTRIES_AT_ONCE)
+        [seen] = await crawl.client.run([call])
+        urls_from = seen.goes_on
+        if urls_from is None:
             break
-    return None
+    letter = unpack_letter(place.key, seen.letter) if seen.letter else None
+    suspicion = Suspicion.read(seen.deaths) if seen.deaths else None
+    return SoughtUrl(_hot_url(seen), suspicion, letter, await _trace(crawl, place, seen.entries), seen.trimmed)
 
 
-async def read_deaths(crawl: OpenedCrawl, place: Place, hot: Hot | None) -> tuple[Suspicion | None, DeadLetter | None]:
-    keys = crawl.keys(place.partition)
-    [letter] = await crawl.client.commands([("HGET", keys.dead, place.key)])
-    deaths = await crawl.client.command("HGET", keys.deaths, hot.seq) if hot is not None else None
-    return Suspicion.read(deaths) if deaths else None, unpack_letter(place.key, letter) if letter else None
+def _hot_url(seen: UrlView) -> HotUrl | None:
+    if not seen.member:
+        return None
+    try:
+        found = unpack_member(seen.member)
+    except (ValueError, TypeError, BigcrawlError):
+        return None
+    return HotUrl(seen.ahead < 0, max(0, seen.ahead), found.attempts, found.body, found.flags)
 
 
-async def trace_inbox(crawl: OpenedCrawl, place: Place, folded: str) -> InboxTrace:
-    trace = InboxTrace()
-    inbox, last, looked = crawl.keys(place.partition).inbox, folded, 0
-    while looked < INBOX_ENTRIES_MAX:
-        entries = await crawl.client.command("XRANGE", inbox, "(" + last, "+", "COUNT", _AT_ONCE)
+async def _trace(crawl: OpenedCrawl, place: UrlPlace, entries: Sequence[Any]) -> InboxTrace:
+    trace, looked, inbox = InboxTrace(), 0, crawl.keys(place.partition).inbox
+    while entries:
         for raw_id, raw in entries:
             _record_entry(trace, raw_id.decode(), dict(pairs_of(raw)), place.key)
-        if len(entries) < _AT_ONCE:
-            return trace
-        last = entries[-1][0].decode()
         looked += len(entries)
-    trace.is_whole = False
+        if len(entries) < _ENTRIES_AT_ONCE:
+            break
+        if looked >= INBOX_ENTRIES_MAX:
+            return replace(trace, is_whole=False)
+        after = "(" + entries[-1][0].decode()
+        entries = await crawl.client.command("XRANGE", inbox, after, "+", "COUNT", _ENTRIES_AT_ONCE)
     return trace
 
 
@@ -184,11 +186,3 @@ def _record_entry(trace: InboxTrace, entry_id: str, fields: dict[bytes, bytes], 
                 trace.again = again.url
     except (BatchFormatError, OutcomesFormatError, TimedFormatError):
         return
-
-
-def _member_of(member: bytes, key: int) -> Member | None:
-    try:
-        fields = unpack_member(member)
-    except (ValueError, TypeError, BigcrawlError):
-        return None
-    return fields if fields.key == key else None

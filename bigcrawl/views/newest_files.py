@@ -19,7 +19,7 @@ from bigcrawl.scheduler.partition.reader import UNTOUCHED, read_partition
 from bigcrawl.scheduler.partition.tables import KINDS
 from bigcrawl.scheduler.queues.unrunnable import PREFIX as UNRUNNABLE
 from bigcrawl.scheduler.records.inbox_entry import id_order
-from bigcrawl.store.objects import Objects
+from bigcrawl.store.objects import ObjectStore
 from bigcrawl.store.series import PointSeries
 from bigcrawl.warc.files import locked_directory
 
@@ -60,10 +60,7 @@ def is_looked_at(name: str) -> bool:
 
 
 async def read_view(crawl: OpenedCrawl, partition: int) -> PartitionView:
-    """Return the state of a partition. Call this before looking for the partition's files.
-
-    Otherwise a partition whose first step comes in between would seem to have lost its files.
-    """
+    """Return the state of a partition. Call this before looking for its files, or a first step would hide them."""
     view: PartitionView
     [view] = await crawl.client.run([scripts.look_partition(crawl.keys(partition))])
     return view
@@ -90,10 +87,7 @@ async def is_past(crawl: OpenedCrawl, partition: int, inbox_id: str) -> bool:
 def files_to_read(
     crawl: OpenedCrawl, partition: int, is_wanted: Callable[[str], bool] | None = None
 ) -> Iterator[FilesToRead]:
-    """Find the newest files of a partition as `newest_files` does. After the block, delete those that were fetched.
-
-    Read access to the directory is enough, unless the store has newer files.
-    """
+    """Find the newest files of a partition as `newest_files` does, for a block; fetched ones are then deleted."""
     with ExitStack() as ending:
         make_place = lambda: ending.enter_context(place_for_links(crawl.config.crawl.crawl_dir))  # noqa: E731
         found = newest_files(crawl, partition, make_place, is_wanted)
@@ -112,7 +106,7 @@ def newest_files(
     directory, files = crawl.directory(partition), DiskFiles()
     if not crawl.config.store.url:
         return directory
-    series = PointSeries(Objects(crawl.config.store.url), f"{crawl.config.crawl.name}/p{partition:04d}")
+    series = PointSeries(ObjectStore(crawl.config.store.url), f"{crawl.config.crawl.name}/p{partition:04d}")
     last = series.last_name()
     for _ in range(_TRIES):
         try:
@@ -129,7 +123,7 @@ def newest_files(
             return fetched
     raise TransientStoreError(
         f"the points of partition {partition} in {crawl.config.store.url} are replaced faster than they can be read: "
-        f"call again, while the crawl pauses if need be (scrapy frontier pause)"
+        f"try again, and if that fails, pause the crawl first (scrapy frontier pause)"
     )
 
 
@@ -145,7 +139,7 @@ def place_for_links(crawl_dir: Path) -> Iterator[Path]:
         place = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=crawl_dir))
     except OSError as error:
         raise TransientStoreError(
-            f"{crawl_dir} cannot be written, where files are kept for a moment: {error.strerror or error}"
+            f"{crawl_dir} cannot be written, the directory for temporary files: {error.strerror or error}"
         ) from error
     try:
         with locked_directory(place):

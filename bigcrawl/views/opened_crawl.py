@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Self, TypeAlias, TypeVar, cast
 
 from isal import isal_zlib
 
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.logs.plain import excerpt_of
+from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import EmbeddedServer
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
@@ -30,10 +33,11 @@ if TYPE_CHECKING:
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+EVENT_CHARACTERS = 300
 _FIELDS = ("partitions", "private_suffixes", "canonical_version", "hash_seed", "suffixes")
 
 
-class Place(NamedTuple):
+class UrlPlace(NamedTuple):
     url: str
     key: UrlKey
     host: str
@@ -44,7 +48,7 @@ class Place(NamedTuple):
 
 
 class OpenedCrawl:
-    """A crawl with a connection to its Redis, made by `opened`. Its `config` has the settings of the crawl's nodes."""
+    """A crawl and a connection to its Redis, from `open_crawl`. Its `config` has the settings of the crawl's nodes."""
 
     def __init__(
         self, config: Config, client: RedisClient, partitions: int, suffixes: PublicSuffixes, url_keys: Keys
@@ -62,23 +66,23 @@ class OpenedCrawl:
         name = config.crawl.name
         values = await client.command("HMGET", CrawlKeys(name).crawl, *_FIELDS)
         if None in values:
-            raise ConfigError(f"the Redis knows no crawl {name!r}; {_known(config)}")
+            raise ConfigError(f"the Redis knows no crawl {name!r}; {_known_crawls_text(config)}")
         partitions, private, canonical_version, seed, suffixes = values
         if int(canonical_version) != CANONICAL_VERSION:
-            raise ConfigError(f"crawl {name!r} was begun by another version of bigcrawl; ask it with that one")
+            raise ConfigError(f"crawl {name!r} was begun by another version of bigcrawl; use that version")
         config = await as_its_nodes(config, client)
         return cls(config, client, int(partitions), _suffixes_of(suffixes, private == b"True"), keys_of(seed, name))
 
-    def place_of(self, url: str) -> Place:
+    def place_of(self, url: str) -> UrlPlace:
         refuse_credentials(url)
         canonical = canonicalize(url, self.config.frontier.url_bytes_max)
         host = host_of(canonical)
         pld = self.suffixes.pld(host)
         makes = self.url_keys
         partition, pld_key = self.partition_of_host(host), makes.of_pld(pld)
-        return Place(canonical, makes.of_url(canonical), host, authority_of(canonical), pld, pld_key, partition)
+        return UrlPlace(canonical, makes.of_url(canonical), host, authority_of(canonical), pld, pld_key, partition)
 
-    def place_of_site(self, word: str) -> Place:
+    def place_of_site(self, word: str) -> UrlPlace:
         """Return the place of a host or PLD, given its name or any URL in it; raise UrlError for any other word."""
         return self.place_of(word if "://" in word else f"http://{word}/")
 
@@ -95,6 +99,10 @@ class OpenedCrawl:
 
     async def record_arrivals(self, partitions: Iterable[int]) -> None:
         await Arrivals(self.client, self.config.crawl.name).tell(partitions)
+
+    async def record_event(self, kind: str, text: str = "") -> None:
+        shown = excerpt_of(text, EVENT_CHARACTERS)
+        await self.client.run([scripts.record_event(self.crawl_keys, self.client.now_ms(), kind, text=shown)])
 
     async def unmark_finished(self) -> None:
         """Let a finished crawl go on at its next start, because it may have URLs to fetch again."""
@@ -124,25 +132,26 @@ def crawls_here(config: Config) -> list[str]:
     return sorted(path.parent.name for path in config.crawl.state_dir.glob(f"*/{RECORD_FILE}"))
 
 
-def _known(config: Config) -> str:
+def _known_crawls_text(config: Config) -> str:
     where = f"in {config.crawl.state_dir.absolute()}"
     if names := crawls_here(config):
         return f"{where} there are: {', '.join(names)}; choose with -s BIGCRAWL_CRAWL="
     return f"{where} there is none; see BIGCRAWL_CRAWL and BIGCRAWL_STATE_DIR"
 
 
+KeptQuery: TypeAlias = "Callable[[Callable[[OpenedCrawl], Awaitable[Any]]], Any]"
+_kept_query: ContextVar[KeptQuery | None] = ContextVar("kept_query", default=None)
+
+
 @contextlib.contextmanager
 def server_of(config: Config, *, may_begin: bool = False) -> Iterator[str]:
-    """Yield the URL of the crawl's Redis. An embedded server that is stopped runs for the duration.
-
-    With `may_begin`, a crawl that does not exist gets a server; without it, ConfigError is raised.
-    """
+    """Yield the crawl's Redis, started if embedded and stopped; `may_begin` permits a crawl that does not exist."""
     if config.crawl.redis_url:
         yield config.crawl.redis_url
         return
     directory = config.crawl.crawl_dir
     if not (may_begin or (directory / RECORD_FILE).exists()):
-        raise ConfigError(f"there is no crawl {config.crawl.name!r}; {_known(config)}")
+        raise ConfigError(f"there is no crawl {config.crawl.name!r}; {_known_crawls_text(config)}")
     server = EmbeddedServer(directory / "redis")
     url = server.start()
     try:
@@ -152,7 +161,7 @@ def server_of(config: Config, *, may_begin: bool = False) -> Iterator[str]:
 
 
 @contextlib.asynccontextmanager
-async def opened(config: Config, url: str) -> AsyncIterator[OpenedCrawl]:
+async def open_crawl(config: Config, url: str) -> AsyncIterator[OpenedCrawl]:
     client = RedisClient(url)
     try:
         yield await OpenedCrawl.of(config, client)
@@ -163,9 +172,23 @@ async def opened(config: Config, url: str) -> AsyncIterator[OpenedCrawl]:
 def in_crawl(
     config: Config, work: Callable[Concatenate[OpenedCrawl, _P], Awaitable[_T]], *args: _P.args, **options: _P.kwargs
 ) -> _T:
+    """Run a coroutine with the crawl: opened for it, or the one that `keeping_open` has."""
+
     async def done(url: str) -> _T:
-        async with opened(config, url) as crawl:
+        async with open_crawl(config, url) as crawl:
             return await work(crawl, *args, **options)
 
+    if (query := _kept_query.get()) is not None:
+        return cast("_T", query(lambda crawl: work(crawl, *args, **options)))
     with server_of(config) as url:
         return asyncio.run(done(url))
+
+
+@contextlib.contextmanager
+def keeping_open(query: KeptQuery | None) -> Iterator[None]:
+    """Let `in_crawl` ask a crawl that is kept open, in this block and thread; with None, it opens the crawl again."""
+    token = _kept_query.set(query)
+    try:
+        yield
+    finally:
+        _kept_query.reset(token)

@@ -50,19 +50,22 @@ def discovery_data(discovery: Discovery) -> dict[str, Any]:
     """Return whether links are queued, and when not, in ISO 8601 with zone; None if never, or if not over yet."""
     return {
         "is_on": discovery.is_on,
-        "off_from": _time(discovery.off_from_ms),
-        "off_until": _time(discovery.off_until_ms),
+        "off_from": _time_or_none(discovery.off_from_ms),
+        "off_until": _time_or_none(discovery.off_until_ms),
     }
 
 
-def _time(time_ms: int) -> str | None:
+def _time_or_none(time_ms: int) -> str | None:
     return time_text(time_ms, "T") if time_ms else None
 
 
 async def entries_of(crawl: OpenedCrawl) -> frozenset[str]:
-    of_settings = parse_entries(crawl.config.pace.blacklist)
-    live = dict(pairs_of(await crawl.client.command("HGETALL", crawl.crawl_keys.blacklist)))
-    return in_force(of_settings, live)[0]
+    live = await crawl.client.command("HGETALL", crawl.crawl_keys.blacklist)
+    return entries_with(crawl.config, dict(pairs_of(live)))
+
+
+def entries_with(config: Config, live: Mapping[bytes, bytes]) -> frozenset[str]:
+    return in_force(parse_entries(config.pace.blacklist), live)[0]
 
 
 def seconds_of(config: Config, rule: DelayRule) -> dict[str, float]:
@@ -72,5 +75,9 @@ def seconds_of(config: Config, rule: DelayRule) -> dict[str, float]:
 
 
 async def rules_in_force(crawl: OpenedCrawl) -> dict[str, DelayRule]:
-    live = dict(pairs_of(await crawl.client.command("HGETALL", crawl.crawl_keys.delays)))
-    return delays_in_force(parse_delays(crawl.config.pace.delay_rules), live)[0]
+    live = await crawl.client.command("HGETALL", crawl.crawl_keys.delays)
+    return rules_with(crawl.config, dict(pairs_of(live)))
+
+
+def rules_with(config: Config, live: Mapping[bytes, bytes]) -> dict[str, DelayRule]:
+    return delays_in_force(parse_delays(config.pace.delay_rules), live)[0]

@@ -29,7 +29,7 @@ from bigcrawl.scheduler.records.inbox_entry import (
 from bigcrawl.scheduler.records.member import unpack_member
 from bigcrawl.scheduler.records.outcomes import MARKS_FROM, last_of_each, unpack_outcomes
 from bigcrawl.scheduler.records.queued_url import QueuedUrl, decode_batch
-from bigcrawl.views.contents import Contents
+from bigcrawl.views.contents import PartitionContents
 from bigcrawl.views.newest_files import is_past, newest_files, read_view
 
 if TYPE_CHECKING:
@@ -75,44 +75,39 @@ class HeldInRedis:
     others: list[tuple[str, bytes]] = field(default_factory=list)
 
 
-async def read_partition(crawl: OpenedCrawl, partition: int, place: Path) -> tuple[Contents | None, HeldInRedis]:
-    """Link the files into `place`, which the caller deletes, and read Redis; repeat both if the inbox was trimmed.
-
-    Memory: the partition's URLs in Redis, and some blocks of files. Raises ConfigError if the partition's files are on
-    another machine.
-    """
+async def read_partition(
+    crawl: OpenedCrawl, partition: int, place: Path
+) -> tuple[PartitionContents | None, HeldInRedis]:
+    """Link the files into `place`, which the caller deletes, and read Redis; repeat both if the inbox was trimmed."""
     keys = crawl.keys(partition)
     for _ in range(TRIES_MAX):
         view = await read_view(crawl, partition)
-        contents = await asyncio.to_thread(_contents, crawl, partition, place)
+        contents = await asyncio.to_thread(_open_contents, crawl, partition, place)
         admitted = await crawl.client.command("HGET", keys.state, "admitted")
         if contents is None and view.is_begun:
             raise ConfigError(
                 f"the files of partition {partition} are not in {crawl.directory(partition)}: export on a machine that "
                 f"has them, with the crawl's BIGCRAWL_STATE_DIR, or with its BIGCRAWL_STORE_URL"
             )
-        found = HeldInRedis(int(admitted or 0), await _hot(crawl, partition))
+        found = HeldInRedis(int(admitted or 0), await _hot_urls(crawl, partition))
         folded = contents.inbox_id if contents is not None else NO_INBOX_ID
         await _read_inbox(crawl, partition, folded, found)
         if not await is_past(crawl, partition, folded):
             return contents, found
-    raise BigcrawlError(f"partition {partition} changes faster than it can be read; export when the crawl is stopped")
+    raise BigcrawlError(f"partition {partition} changes faster than it can be read; stop the crawl, and export then")
 
 
-def _contents(crawl: OpenedCrawl, partition: int, place: Path) -> Contents | None:
+def _open_contents(crawl: OpenedCrawl, partition: int, place: Path) -> PartitionContents | None:
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True, mode=0o700)
     directory = newest_files(crawl, partition, lambda: place)
     links = place / "links"
     links.mkdir(mode=0o700)
-    return Contents.of(directory, links, DiskFiles())
+    return PartitionContents.of(directory, links, DiskFiles())
 
 
-async def _hot(crawl: OpenedCrawl, partition: int) -> list[QueuedUrl]:
-    """Return a partition's URLs in Redis, whether queued or taken, each once.
-
-    Meanwhile URLs may become taken, or be queued again, so busy hosts and taken URLs are read twice.
-    """
+async def _hot_urls(crawl: OpenedCrawl, partition: int) -> list[QueuedUrl]:
+    """Return a partition's URLs in Redis, whether queued or taken, each once, though they may move meanwhile."""
     keys, client = crawl.keys(partition), crawl.client
     taken = await client.command("HGETALL", keys.taken)
     hosts: set[str] = set()

@@ -1,9 +1,3 @@
-"""Lists the pay-level domains (PLDs) with the most pages.
-
-Each node reports its 512 largest PLDs every ten seconds. In-degrees and the verdicts of features come from the
-partitions' files, and only for the PLDs that are listed.
-"""
-
 from __future__ import annotations
 
 from contextlib import suppress
@@ -13,12 +7,12 @@ import numpy as np
 
 from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.exceptions import BigcrawlError, CorruptionError
-from bigcrawl.scheduler.budgets.in_degrees import Ranks, sum_published
-from bigcrawl.scheduler.budgets.lowered import divided
+from bigcrawl.scheduler.budgets.in_degrees import InDegreeRanks, sum_published
+from bigcrawl.scheduler.budgets.lowered import divide_budgets
 from bigcrawl.scheduler.budgets.policies import make_policy
 from bigcrawl.scheduler.partition.reader import PldsOnDisk, read_plds
 from bigcrawl.views.budget import read_rules, rule_book
-from bigcrawl.views.counted import reader
+from bigcrawl.views.counted import counts_reader
 from bigcrawl.views.feature import all_views
 from bigcrawl.views.newest_files import files_to_read, is_looked_at
 
@@ -55,12 +49,8 @@ class PldsInFiles(NamedTuple):
 
 
 async def list_plds(crawl: OpenedCrawl, order: str, limit: int, *, asks_store: bool = False) -> dict[str, Any]:
-    """Return the PLDs with the most pages or bytes, the number of pages, and how many nodes' counts are unreadable.
-
-    The number of pages is None if no feature counts them. With `asks_store`, partitions without local files are read
-    from their newest point in the store. Reading files blocks, so do not call this on a node's event loop.
-    """
-    if (counts_of := reader()) is None:
+    """Return the PLDs with the most pages or bytes, and the counts of pages and of unreadable nodes. Blocks."""
+    if (counts_of := counts_reader()) is None:
         return {"plds": [], "pages": None, "unreadable": 0, "from_store": 0, "unread": 0}
     counted, unreadable = await counts_of.read_pages_by_pld(crawl.client, crawl.config.crawl.name)
     published = await crawl.client.command("HVALS", crawl.crawl_keys.in_degrees)
@@ -80,7 +70,7 @@ def _look_up(
     files = read_files(crawl, [name for name, *_ in rows], asks_store=asks_store)
     found = []
     for pld in top_plds(crawl, rows, files.in_degrees, counts):
-        budget, set_by = _budget(crawl, pld, book, files)
+        budget, set_by = _budget_and_rule(crawl, pld, book, files)
         found.append(
             {
                 "pld": pld.name,
@@ -95,7 +85,9 @@ def _look_up(
     return {"plds": found, "from_store": files.from_store, "unread": sum(row["in_degree"] is None for row in found)}
 
 
-def _budget(crawl: OpenedCrawl, pld: TopPld, book: RuleBook, files: PldsInFiles) -> tuple[int | None, str | None]:
+def _budget_and_rule(
+    crawl: OpenedCrawl, pld: TopPld, book: RuleBook, files: PldsInFiles
+) -> tuple[int | None, str | None]:
     by_hand = book.for_host(pld.name).get("budget")
     if by_hand is not None:
         return by_hand.value, f"rule {by_hand.rule}"
@@ -106,16 +98,13 @@ def _budget(crawl: OpenedCrawl, pld: TopPld, book: RuleBook, files: PldsInFiles)
     lowered |= {view.row: view.divisor(said.get(view.name), crawl.config) for view in all_views() if view.row}
     set_by = max(lowered, key=lowered.__getitem__)
     divisors = np.array([lowered[set_by]], dtype=np.uint32)
-    return int(divided(np.array([pld.budget], dtype=np.uint32), divisors)[0]), set_by
+    return int(divide_budgets(np.array([pld.budget], dtype=np.uint32), divisors)[0]), set_by
 
 
 def read_files(
     crawl: OpenedCrawl, names: Iterable[str], partitions: Iterable[int] = (), *, asks_store: bool = False
 ) -> PldsInFiles:
-    """Read the files of `partitions`, and of the partitions of the PLDs `names`, except missing and damaged files.
-
-    With `asks_store`, missing files are fetched from the store.
-    """
+    """Read the files of `partitions` and of the PLDs `names`, except missing and damaged ones; blocks."""
     by_partition: dict[int, list[str]] = {number: [] for number in partitions}
     for name in names:
         by_partition.setdefault(crawl.url_keys.partition_of(name, crawl.partitions), []).append(name)
@@ -126,7 +115,7 @@ def read_files(
         with suppress(BigcrawlError):  # `verify` reports damaged files
             found = read_plds(crawl.directory(number), keys)
         if found is None and asks_store:
-            found = _stored(crawl, number, keys)
+            found = _read_stored(crawl, number, keys)
             files = files._replace(from_store=files.from_store + (found is not None))
         if found is not None:
             files.partitions[number] = found
@@ -137,7 +126,7 @@ def read_files(
     return files
 
 
-def _stored(crawl: OpenedCrawl, partition: int, keys: Sequence[int]) -> PldsOnDisk | None:
+def _read_stored(crawl: OpenedCrawl, partition: int, keys: Sequence[int]) -> PldsOnDisk | None:
     if crawl.config.store.url:
         with suppress(CorruptionError), files_to_read(crawl, partition, is_looked_at) as files:
             return read_plds(files.directory, keys)
@@ -147,13 +136,13 @@ def _stored(crawl: OpenedCrawl, partition: int, keys: Sequence[int]) -> PldsOnDi
 def top_plds(
     crawl: OpenedCrawl, rows: Iterable[CountedPld], in_degrees: Mapping[str, int], counts: InDegreeCounts
 ) -> list[TopPld]:
-    ranks, policy = Ranks(counts), make_policy(crawl.config.budget, counts)
+    ranks, policy = InDegreeRanks(counts), make_policy(crawl.config.budget, counts)
     found = []
     for name, pages, size in rows:
         degree = in_degrees.get(name)
         degrees = np.array([degree or 0], dtype=np.uint32)
         key = np.array([crawl.url_keys.of_pld(name)], dtype=KEY_TYPE)
-        rank = int(ranks.likely(degrees)[0]) if degree and ranks.total else None
+        rank = int(ranks.likely_ranks(degrees)[0]) if degree and ranks.total else None
         budget = None if policy is None or degree is None else int(policy.budgets(key, degrees)[0])
         found.append(TopPld(name, pages, size, degree, rank, budget))
     return found

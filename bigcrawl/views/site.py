@@ -1,5 +1,3 @@
-"""Reads the state of one host or PLD."""
-
 from __future__ import annotations
 
 from contextlib import suppress
@@ -7,41 +5,51 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bigcrawl.clock import time_text
 from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.logs.plain import excerpt_of
 from bigcrawl.politeness.robots_policy import read_record
+from bigcrawl.redisdb.scripts import looking
 from bigcrawl.scheduler.records.body import look_at_body
 from bigcrawl.scheduler.records.member import unpack_member
 from bigcrawl.scheduler.rules.blacklist import Blacklist
 from bigcrawl.scheduler.rules.delay_rules import DelayBook
-from bigcrawl.views.budget import read_budget
-from bigcrawl.views.errors import read_errors
+from bigcrawl.views.activity.recent import timeline_of, watch
+from bigcrawl.views.budget import budget_data, stored_rules, unit_data
+from bigcrawl.views.errors import error_rows
 from bigcrawl.views.explain import addresses_of
-from bigcrawl.views.hosts import Wanted, list_hosts
+from bigcrawl.views.hosts import LISTED_MAX, HostQuery, first_hosts
 from bigcrawl.views.locate import read_host
 from bigcrawl.views.newest_files import read_view
-from bigcrawl.views.orders import entries_of, rules_in_force, seconds_of
+from bigcrawl.views.orders import entries_with, rules_with, seconds_of
 
 if TYPE_CHECKING:
-    from bigcrawl.views.opened_crawl import OpenedCrawl, Place
+    from collections.abc import Mapping, Sequence
+
+    from bigcrawl.views.opened_crawl import OpenedCrawl
 
 URLS: Final = 10
 HOSTS: Final = 20
 ERRORS: Final = 10
+RULES: Final = 50
+RULE_CHARACTERS: Final = 200
 
 
 async def read_host_data(crawl: OpenedCrawl, word: str) -> dict[str, Any]:
+    """Return what is known of a host. Three Redis commands."""
     place = crawl.place_of_site(word)
-    view, state = await read_view(crawl, place.partition), await read_host(crawl, place)
-    delays = DelayBook(await rules_in_force(crawl), crawl.suffixes.pld).of_host(place.host)
-    blacklist = Blacklist(await entries_of(crawl), crawl.suffixes.pld)
+    state, watched = await read_host(crawl, place, URLS), await watch(crawl, place.host)
+    seen = state.seen
+    assert seen is not None
+    delays = DelayBook(rules_with(crawl.config, watched.delays), crawl.suffixes.pld).of_host(place.host)
+    blacklist = Blacklist(entries_with(crawl.config, watched.blacklist), crawl.suffixes.pld)
     addresses = await addresses_of(crawl, place.host)
     entry = blacklist.of_canonical(place.host, place.url)
     return {
         "host": place.host,
         "pld": place.pld,
         "partition": place.partition,
-        "owner": view.node if view.node and view.lease_left_ms > 0 else None,
-        "state": state.state(view.now_ms),
-        "due_in_s": state.due_in_s(view.now_ms),
+        "owner": seen.node or None,
+        "state": state.state(seen.now_ms),
+        "due_in_s": state.due_in_s(seen.now_ms),
         "queued": state.queued,
         "taken": state.busy,
         "failures": state.failures,
@@ -50,24 +58,25 @@ async def read_host_data(crawl: OpenedCrawl, word: str) -> dict[str, Any]:
         **seconds_of(crawl.config, delays),
         "addresses": list(addresses),
         "blacklisted": entry or next(filter(None, map(blacklist.of_address, addresses)), None),
-        "robots": await _robots(crawl, place),
-        "next_urls": await _next_urls(crawl, place),
+        "robots": _robots_rows(seen.record),
+        "next_urls": _urls_of(seen.next_members),
+        "timeline": timeline_of(watched, place.host),
     }
 
 
-async def _robots(crawl: OpenedCrawl, place: Place) -> list[dict[str, Any]]:
-    fields = await crawl.client.command("HKEYS", crawl.keys(place.partition).host + place.host)
-    names = [name.decode() for name in fields if name.startswith(b"robots:")]
+def _robots_rows(record: Mapping[bytes, bytes]) -> list[dict[str, Any]]:
     found = []
-    for name in names:
-        stored = await crawl.client.command("HGET", crawl.keys(place.partition).host + place.host, name)
+    for name, stored in record.items():
+        if not name.startswith(b"robots:"):
+            continue
         with suppress(BigcrawlError):  # nodes fetch an unreadable record again
             rules, expiry_ms = read_record(stored)
             delay_ms = rules.crawl_delay_ms
             found.append(
                 {
-                    "authority": name.removeprefix("robots:"),
+                    "authority": name.decode().removeprefix("robots:"),
                     "lines": len(rules.lines),
+                    "rules": [excerpt_of(line, RULE_CHARACTERS) for line in rules.lines[:RULES]],
                     "crawl_delay": None if delay_ms is None else delay_ms / 1000,
                     "valid_until": time_text(expiry_ms),
                 }
@@ -75,8 +84,7 @@ async def _robots(crawl: OpenedCrawl, place: Place) -> list[dict[str, Any]]:
     return found
 
 
-async def _next_urls(crawl: OpenedCrawl, place: Place) -> list[str]:
-    members = await crawl.client.command("ZRANGE", crawl.keys(place.partition).back + place.host, 0, URLS - 1)
+def _urls_of(members: Sequence[bytes]) -> list[str]:
     urls = []
     for member in members:
         with suppress(BigcrawlError, ValueError, TypeError):  # its node drops an unreadable URL
@@ -85,16 +93,19 @@ async def _next_urls(crawl: OpenedCrawl, place: Place) -> list[str]:
 
 
 async def read_pld_data(crawl: OpenedCrawl, word: str) -> dict[str, Any]:
+    """Return what is known of a PLD; of its hosts in Redis, those with the most URLs. Blocks, as it reads files."""
     place = crawl.place_of_site(word)
     view = await read_view(crawl, place.partition)
-    budget = await read_budget(crawl, place.pld)
-    listed = await list_hosts(crawl, Wanted(place.pld, "", "waiting", 0, HOSTS))
-    errors = [row for row in await read_errors(crawl) if row["pld"] == place.pld]
+    [seen] = await crawl.client.run([looking.look_pld(crawl.crawl_keys, place.pld)])
+    listed = await first_hosts(crawl, HostQuery(place.pld, "", "due", 0, LISTED_MAX))
+    budget = budget_data(crawl, place.pld, stored_rules(crawl, seen.rules), view, seen.in_degrees)
+    hosts = sorted(listed["hosts"], key=lambda row: (-row["queued"], row["host"]))
     return {
         "pld": place.pld,
         "partition": place.partition,
         "owner": view.node if view.node and view.lease_left_ms > 0 else None,
-        "budget": budget,
-        **listed,
-        "errors": errors[:ERRORS],
+        "budget": {**budget, **await unit_data(crawl, place.pld)},
+        "hosts": hosts[:HOSTS],
+        "is_whole": listed["is_whole"] and len(hosts) < LISTED_MAX,
+        "errors": error_rows(seen.failed, seen.examples)[:ERRORS],
     }

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.crawl.survey import Survey
 
 
-class Facts(NamedTuple):
+class CrawlFacts(NamedTuple):
     """The state of a crawl.
 
     Attributes:
@@ -37,26 +37,23 @@ class Facts(NamedTuple):
         return float(sum(report.get("rate", 0.0) for report in self.reports.values()))
 
 
-def standstill(facts: Facts) -> list[str]:
-    """Return the reasons why nothing is fetched, the most important first.
-
-    While pages arrive, return only the operator's orders that will stop the crawl.
-    """
-    orders = list(_orders(facts))
+def standstill_reasons(facts: CrawlFacts) -> list[str]:
+    """Return why nothing is fetched, the most important first; while pages arrive, only orders that will stop it."""
+    orders = list(_reasons_by_order(facts))
     if facts.rate > 0:
         return orders
     seen = facts.seen
     if facts.finished:
         return ["the crawl is finished" + _left_behind(seen)]
-    reasons = [*orders, *_nodes(facts)]
+    reasons = [*orders, *_reasons_of_nodes(facts)]
     if seen.holdup:
         reasons.append(seen.holdup)
     if facts.reports and not orders:
-        reasons += _urls(facts)
+        reasons += _reasons_of_urls(facts)
     return reasons or ["it is not known; the nodes may have begun a moment ago"]
 
 
-def _orders(facts: Facts) -> Iterator[str]:
+def _reasons_by_order(facts: CrawlFacts) -> Iterator[str]:
     if facts.importing:
         yield "an import into this crawl was not completed: run it again"
     elif "" in facts.paused:
@@ -68,7 +65,7 @@ def _orders(facts: Facts) -> Iterator[str]:
         yield f"it has the {facts.pages_max:,} pages of BIGCRAWL_MAX_PAGES"
 
 
-def _nodes(facts: Facts) -> Iterator[str]:
+def _reasons_of_nodes(facts: CrawlFacts) -> Iterator[str]:
     seen = facts.seen
     if not facts.reports:
         yield "no node runs"
@@ -85,11 +82,11 @@ def _nodes(facts: Facts) -> Iterator[str]:
         yield f"outbox or inboxes are full, so nothing is taken: {', '.join(crowded)}"
 
 
-def _urls(facts: Facts) -> Iterator[str]:
+def _reasons_of_urls(facts: CrawlFacts) -> Iterator[str]:
     seen = facts.seen
     for node in facts.starting:
         yield f"node {node} runs the start requests"
-    stages = _stages(facts)
+    stages = _urls_by_stage(facts)
     if started := stages.get("started", 0) + stages.get("robots", 0):
         yield f"{started:,} URLs are being fetched, parsed or piped"
     if ended := stages.get("ended", 0):
@@ -99,7 +96,7 @@ def _urls(facts: Facts) -> Iterator[str]:
     if seen.hosts_ready and not seen.urls_taken:
         yield f"{seen.hosts_ready:,} hosts are ready, and no node has taken a URL of theirs yet"
     if facts.awaited:
-        yield _rest(seen, facts.awaited)
+        yield _rest_text(seen, facts.awaited)
     if seen.inboxes_unfolded and not seen.urls_queued:
         yield f"what {seen.inboxes_unfolded:,} inboxes hold is not merged yet"
     timed = min(seen.counts["revisits"], seen.urls_disk)
@@ -111,7 +108,7 @@ def _urls(facts: Facts) -> Iterator[str]:
         yield "nothing is left to fetch" + _left_behind(seen)
 
 
-def _stages(facts: Facts) -> dict[str, int]:
+def _urls_by_stage(facts: CrawlFacts) -> dict[str, int]:
     sums: dict[str, int] = {}
     for report in facts.reports.values():
         for stage, count in report.get("stages", {}).items():
@@ -119,10 +116,13 @@ def _stages(facts: Facts) -> dict[str, int]:
     return sums
 
 
-def _rest(seen: Survey, awaited: Mapping[str, Any]) -> str:
-    failed = f", which failed {awaited['failures']} times in a row by {awaited['why']}" if awaited["failures"] else ""
-    some = f"{seen.hosts_waiting:,} hosts rest" if seen.hosts_waiting != 1 else "the only host rests"
-    return f"{some}; first due is {awaited['host']}{failed}, in {awaited['due_in_s']:,.1f} s"
+def _rest_text(seen: Survey, awaited: Mapping[str, Any]) -> str:
+    some = f"{seen.hosts_waiting:,} hosts wait for their time" if seen.hosts_waiting != 1 else "the only host waits"
+    text = f"{some}; the next, {awaited['host']}, is due in {awaited['due_in_s']:,.0f} s"
+    if not (failures := awaited["failures"]):
+        return text
+    times = "once" if failures == 1 else f"{failures:,} times in a row"
+    return f"{text}, because it failed {times} ({awaited['why']})"
 
 
 def _left_behind(seen: Survey) -> str:
@@ -135,7 +135,7 @@ def _left_behind(seen: Survey) -> str:
     return f"; {said}" if said else ""
 
 
-def done_in_s(facts: Facts) -> float | None:
+def done_in_s(facts: CrawlFacts) -> float | None:
     """Estimate the time to fetch all waiting URLs at the present rate; None if nothing is fetched."""
     waiting = facts.seen.waiting + facts.seen.urls_taken
     return round(waiting / facts.rate, 1) if facts.rate > 0 else None

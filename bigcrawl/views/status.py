@@ -5,26 +5,33 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from bigcrawl.redisdb import scripts
+from bigcrawl.json_text import read_json
 from bigcrawl.redisdb.replies import scores_of
+from bigcrawl.redisdb.scripts import looking
 from bigcrawl.scheduler.crawl.alike import SINCE, VERSION
+from bigcrawl.scheduler.crawl.crawl_record import BEGAN
 from bigcrawl.scheduler.crawl.node_reports import read_or_nothing
 from bigcrawl.scheduler.crawl.settings_in_force import read_settings
+from bigcrawl.scheduler.crawl.start_requests import SEEDS, SEEDS_MAX
 from bigcrawl.scheduler.crawl.survey import survey
 from bigcrawl.scheduler.node.control import DISCOVERY, DRAINED, PAUSED, Discovery
 from bigcrawl.scheduler.queues.epoch_directory import REJECTED
+from bigcrawl.views.activity.possible import possible_rate
 from bigcrawl.views.feature import all_views
 from bigcrawl.views.orders import discovery_data, speed_of
-from bigcrawl.views.standstill import Facts, done_in_s, standstill
+from bigcrawl.views.standstill import CrawlFacts, done_in_s, standstill_reasons
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from bigcrawl.config import Config
     from bigcrawl.scheduler.crawl.survey import Survey
     from bigcrawl.views.opened_crawl import OpenedCrawl
 
 SIZES: Final = {"seen": "seen", "tables": "table", "queues": "queue"}
+
+SCOPE_NAMES: Final = 3
+FIGURE_CHARACTERS: Final = 60
 
 IMPORTING: Final = "importing"
 """The field of the crawl record that marks an incomplete import."""
@@ -33,15 +40,15 @@ IMPORTING: Final = "importing"
 async def status_of(crawl: OpenedCrawl) -> dict[str, Any]:
     """Return a crawl's nodes, its partitions, hosts and URLs by state, its pages and rates. Four Redis commands."""
     config, client = crawl.config, crawl.client
-    [view] = await client.run([scripts.look_crawl(crawl.crawl_keys, config.frontier.lease_ms)])
+    [view] = await client.run([looking.look_crawl(crawl.crawl_keys, config.frontier.lease_ms)])
     seen = await survey(client, config.crawl.name, crawl.partitions)
     speed = speed_of(config, view.control, view.now_ms)
     nodes = {name: read_or_nothing(report) for name, report in sorted(view.reports.items())}
     starts = [value.decode() for name, value in view.record.items() if name.startswith("start:")]
     awaited = _awaited_host(seen, client.now_ms())
     discovery = discovery_data(Discovery.from_field(view.control.get(DISCOVERY)))
-    tail = await _tail(crawl, list(nodes.values()))
-    facts = Facts(
+    tail = await _slowest_host(crawl, list(nodes.values()))
+    facts = CrawlFacts(
         seen,
         nodes,
         finished="finished" in view.record,
@@ -53,15 +60,39 @@ async def status_of(crawl: OpenedCrawl) -> dict[str, Any]:
         pages_max=config.crawl.pages_max,
         awaited=awaited,
     )
-    why, done = standstill(facts), done_in_s(facts)
-    status = _status(config, seen, nodes, finished=facts.finished)
+    why, done = standstill_reasons(facts), done_in_s(facts)
+    status = _status_data(config, seen, nodes, finished=facts.finished)
+    possible = possible_rate(facts, config, speed["pages_per_s"])
     return {
         **status,
+        **_identity_data(config, view.record),
+        "paused": speed["paused"],
+        "possible_per_s": possible.per_s,
+        "possible_by": possible.why,
+        "items": view.made.items,
+        "log": {"warnings": view.made.warnings, "errors": view.made.errors},
         "awaited_host": awaited,
         "standstill": why,
         "done_in_s": done,
         "tail": tail,
         "discovery": discovery,
+    }
+
+
+def _identity_data(config: Config, record: Mapping[str, bytes]) -> dict[str, Any]:
+    """Return what a crawl is and whose: its spider, the first seeds, its begin, its scope and its contact."""
+    try:
+        seeds = [str(url) for url in read_json(record.get(SEEDS) or b"[]")]
+    except (ValueError, TypeError):
+        seeds = []
+    filters, began = config.filters, record.get(BEGAN, b"")
+    named = f": {', '.join(filters.scope_list[:SCOPE_NAMES])}" if filters.scope == "list" else ""
+    return {
+        "spider": record.get("spider", b"").decode("utf-8", "replace"),
+        "seeds": seeds[:SEEDS_MAX],
+        "since_s": int(began) / 1000 if began.isdigit() else None,
+        "scope": filters.scope + named + (", ..." if named and len(filters.scope_list) > SCOPE_NAMES else ""),
+        "contact": config.politeness.contact,
     }
 
 
@@ -73,7 +104,7 @@ def _awaited_host(seen: Survey, now_ms: int) -> dict[str, Any] | None:
     return {"host": due.host, "due_in_s": due_in_s, "failures": due.failures, "why": due.why or None}
 
 
-async def _tail(crawl: OpenedCrawl, reports: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+async def _slowest_host(crawl: OpenedCrawl, reports: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     hosts = [report["longest"] for report in reports if report.get("longest")]
     if not hosts:
         return None
@@ -84,7 +115,7 @@ async def _tail(crawl: OpenedCrawl, reports: Sequence[dict[str, Any]]) -> dict[s
     return {"host": host, "urls": urls, "rest_s": rest_s, "least_s": round(urls * rest_s, 1)}
 
 
-def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, finished: bool) -> dict[str, Any]:
+def _status_data(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, finished: bool) -> dict[str, Any]:
     return {
         "crawl": config.crawl.name,
         "finished": finished,
@@ -95,6 +126,8 @@ def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, f
                 "fetches_max": report.get("fetches_max", 0),
                 "outbox": report.get("outbox", 0),
                 "pages_per_s": report.get("rate", 0.0),
+                "items": report.get("items", 0),
+                "items_per_s": report.get("item_rate", 0.0),
             }
             for name, report in nodes.items()
         },
@@ -139,8 +172,24 @@ def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, f
         "sizes": {name: seen.counts[f"{field}_bytes"] for name, field in SIZES.items()},
         **{name: value for view in all_views() for name, value in view.status(seen.counts, nodes.values()).items()},
         "pages_per_s": round(sum(report.get("rate", 0.0) for report in nodes.values()), 1),
+        "items_per_s": round(sum(report.get("item_rate", 0.0) for report in nodes.values()), 1),
+        "figures": _figures_of(nodes.values()),
         "outcomes": {name: count for name, count in sorted(seen.counts.items()) if ":" in name},
     }
+
+
+def _figures_of(reports: Iterable[Mapping[str, Any]]) -> dict[str, list[float]]:
+    """Return the sums of what spiders count since their nodes started: each a number, or a part and its whole."""
+    sums: dict[str, list[float]] = {}
+    for report in reports:
+        for name, value in report.get("figures", {}).items():
+            numbers = value if isinstance(value, list) else [value]
+            if not 1 <= len(numbers) <= 2 or not all(isinstance(number, int | float) for number in numbers):
+                continue
+            before = sums.get(name, [0] * len(numbers))
+            if len(before) == len(numbers):
+                sums[name[:FIGURE_CHARACTERS]] = [one + other for one, other in zip(before, numbers, strict=True)]
+    return sums
 
 
 async def read_nodes(crawl: OpenedCrawl) -> list[dict[str, Any]]:
@@ -169,6 +218,10 @@ async def read_nodes(crawl: OpenedCrawl) -> list[dict[str, Any]]:
                 "partitions": report.get("partitions", 0),
                 "pages": report.get("pages", 0),
                 "pages_per_s": report.get("rate", 0.0),
+                "items": report.get("items", 0),
+                "items_per_s": report.get("item_rate", 0.0),
+                "warnings": report.get("warnings", 0),
+                "errors": report.get("errors", 0),
                 "held": report.get("held", 0),
                 "stages": report.get("stages", {}),
                 "fetches_max": report.get("fetches_max", 0),

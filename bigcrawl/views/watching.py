@@ -1,8 +1,4 @@
-"""Polls a crawl while putting little load on Redis.
-
-Each round reads the status. Reading errors, and the hosts with the most URLs, costs more, and both change slowly. So a
-separate task reads them, and then sleeps for `ASIDE_SHARE` times as long as the read took.
-"""
+"""Polls a crawl with little load on Redis: slow reads are in a task that sleeps `ASIDE_SHARE` times as long."""
 
 from __future__ import annotations
 
@@ -15,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bigcrawl.exceptions import BigcrawlError, RewoundError, TransientStoreError
 from bigcrawl.views.errors import by_reason, read_errors
-from bigcrawl.views.hosts import Wanted, list_hosts
+from bigcrawl.views.hosts import HostQuery, list_hosts
 from bigcrawl.views.status import status_of
 
 if TYPE_CHECKING:
@@ -32,7 +28,7 @@ HOSTS_WALKED: Final = 10_000  # so many hosts, those due first, are read; those 
 PLDS: Final = 1
 
 
-class Seen(NamedTuple):
+class PollResults(NamedTuple):
     """The results of the last polls.
 
     Attributes:
@@ -50,26 +46,23 @@ class Seen(NamedTuple):
     silent_s: float = 0.0
 
 
-class Watching:
+class CrawlPolls:
     """Polls one crawl; not safe for concurrent tasks."""
 
     def __init__(self, crawl: OpenedCrawl) -> None:
         self._crawl = crawl
-        self._seen = Seen()
+        self._seen = PollResults()
         self._totals: deque[tuple[float, dict[str, int]]] = deque()
         self._answered_s = time.monotonic()
         self._aside: asyncio.Task[None] | None = None
         self._aside_due_s = 0.0
 
     @property
-    def seen(self) -> Seen:
+    def last_results(self) -> PollResults:
         return self._seen
 
-    async def look(self, *, is_only: bool = False) -> Seen:
-        """Poll the crawl once. While Redis is away, return the last results, and why they are outdated.
-
-        With `is_only`, wait for the slow reads too, and raise TransientStoreError if Redis does not answer.
-        """
+    async def poll(self, *, is_only: bool = False) -> PollResults:
+        """Poll once. While Redis is away, return the last results and why; raise if `is_only`, which waits for all."""
         try:
             status = await status_of(self._crawl)
             if is_only:
@@ -84,7 +77,7 @@ class Watching:
             self._seen = self._seen._replace(trouble=str(error), silent_s=silent_s)
             return self._seen
         self._answered_s = time.monotonic()
-        self._seen = self._seen._replace(status=status, rates=self._rates(status), trouble="", silent_s=0.0)
+        self._seen = self._seen._replace(status=status, rates=self._rates_since(status), trouble="", silent_s=0.0)
         if not is_only and self._aside is None and time.monotonic() >= self._aside_due_s:
             self._aside = asyncio.create_task(self._look_aside())
         return self._seen
@@ -98,7 +91,7 @@ class Watching:
         since_s = time.monotonic()
         try:
             errors = by_reason(await read_errors(self._crawl), PLDS)
-            hosts = await list_hosts(self._crawl, Wanted("", "", "waiting", 0, HOSTS), HOSTS_WALKED)
+            hosts = await list_hosts(self._crawl, HostQuery("", "", "waiting", 0, HOSTS), HOSTS_WALKED)
             self._seen = self._seen._replace(errors=errors, hosts=hosts)
         except BigcrawlError:
             if self._aside is None:
@@ -107,7 +100,7 @@ class Watching:
             ended_s = time.monotonic()
             self._aside, self._aside_due_s = None, ended_s + max(ASIDE_S, ASIDE_SHARE * (ended_s - since_s))
 
-    def _rates(self, status: Mapping[str, Any]) -> dict[str, float]:
+    def _rates_since(self, status: Mapping[str, Any]) -> dict[str, float]:
         now_s, totals = time.monotonic(), totals_of(status)
         self._totals.append((now_s, totals))
         while len(self._totals) > 2 and self._totals[1][0] <= now_s - RATE_S:

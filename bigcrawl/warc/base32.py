@@ -1,8 +1,4 @@
-"""Encodes SHA-1 digests in base 32 (RFC 4648 §6), fast, because each page has three.
-
-All groups of five bits are moved at once, in one integer: halves move apart, then their halves, until each group has a
-byte.
-"""
+"""Encodes SHA-1 digests in base 32 (RFC 4648 §6), fast: all groups of five bits are moved at once, in an integer."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ _GROUP_BITS = 5
 _CODE_BYTES = _DIGEST_BITS // _GROUP_BITS
 
 
-def _steps() -> list[tuple[int, int, int]]:
+def _carry_steps() -> list[tuple[int, int, int]]:
     steps = []
     width, room = _DIGEST_BITS, _CODE_BYTES * 8
     while width > _GROUP_BITS:
@@ -28,7 +24,7 @@ def _steps() -> list[tuple[int, int, int]]:
     (_LOW_20, _HIGH_20, _UP_20),
     (_LOW_10, _HIGH_10, _UP_10),
     (_LOW_5, _HIGH_5, _UP_5),
-) = _steps()
+) = _carry_steps()
 
 
 def encode_sha1(digest: bytes) -> bytes:

@@ -36,12 +36,12 @@ class DirectoryMark:
     def exists(self) -> bool:
         return self._path.exists()
 
-    def require(self) -> str:
+    def require_id(self) -> str:
         """Return the id, a new one for a new directory. Raise FileNotFoundError if a known id is missing or differs."""
-        lines = self._lines()
-        known = self._id or self._recorded()
+        lines = self._read_lines()
+        known = self._id or self._recorded_id()
         if not known and not lines:
-            lines = self._make()
+            lines = self._make_mark()
         self._id = known or lines[0]
         if lines[:1] != [self._id]:
             removed = f", after removing {self._record}" if self._record is not None else ""
@@ -52,11 +52,11 @@ class DirectoryMark:
                 str(self._path.parent),
             )
         if not self._is_recorded:
-            self._note()
+            self._record_id()
         return self._id
 
     def has_store(self, url: str) -> bool:
-        return url in self._lines()[1:]
+        return url in self._read_lines()[1:]
 
     def record_store(self, url: str) -> None:
         fd = os.open(self._path, os.O_WRONLY | os.O_APPEND)
@@ -66,37 +66,37 @@ class DirectoryMark:
         finally:
             os.close(fd)
 
-    def _lines(self) -> list[str]:
+    def _read_lines(self) -> list[str]:
         try:
             return self._path.read_text().splitlines()
         except FileNotFoundError:
             return []
 
-    def _recorded(self) -> str:
+    def _recorded_id(self) -> str:
         self._is_recorded = False
         if self._record is None or not self._record.exists():
             return ""
         rows = [line.partition(" ") for line in self._record.read_text(errors="replace").split("\n")]
-        ids = [name for name, _, directory in rows if len(name) == _ID_CHARS and directory == self._place]
+        ids = [name for name, _, directory in rows if len(name) == _ID_CHARS and directory == self._directory_name]
         self._is_recorded = bool(ids)
         return ids[-1] if ids else ""
 
-    def _note(self) -> None:
+    def _record_id(self) -> None:
         if self._record is not None and self._record.parent.exists():
             with open(self._record, "a", opener=opener) as file:  # even after a torn line
-                file.write(f"\n{self._id} {self._place}\n")
+                file.write(f"\n{self._id} {self._directory_name}\n")
                 file.flush()
                 os.fsync(file.fileno())
         self._is_recorded = True
 
     @property
-    def _place(self) -> str:
+    def _directory_name(self) -> str:
         return str(self._path.parent.absolute())
 
-    def _make(self) -> list[str]:
+    def _make_mark(self) -> list[str]:
         with (
             suppress(FileExistsError),  # another node was faster
             whole_file(self._path, self._mode, os.link) as file,
         ):
             file.write(f"{secrets.token_hex(_ID_CHARS // 2)}\n".encode())
-        return self._lines()
+        return self._read_lines()

@@ -6,32 +6,32 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.warc.heads import HEAD_BYTES_MAX, HEAD_END, NEXT_BYTES, http_head, is_http, length_of, record_head
-from bigcrawl.warc.members import TORN, packing_of, spans
+from bigcrawl.warc.members import TORN, packing_of, spans_of_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Extracted(NamedTuple):
+class ExtractedPage(NamedTuple):
     fields: dict[bytes, bytes]
     http_head: bytes
     body_bytes: int
 
 
-def extract(path: Path, offset: int, body: BinaryIO) -> Extracted:
+def extract_payload(path: Path, offset: int, body: BinaryIO) -> ExtractedPage:
     """Write the payload of the record at an offset into `body`, as stored; on failure, perhaps only part of it."""
-    record = _Record(body)
+    record = _RecordSink(body)
     packing = packing_of(path)
     with path.open("rb") as file:
-        span = next(spans(file, lambda: record, packing, offset), None)
+        span = next(spans_of_file(file, lambda: record, packing, offset), None)
     if span is None or span.problem == TORN:
         raise CorruptionError(path, offset, "a whole record", "the end of the file")
     if span.problem:
         raise CorruptionError(path, offset, "a record", span.problem)
-    return Extracted(record.fields, record.http_head, record.body_bytes)
+    return ExtractedPage(record.fields, record.http_head, record.body_bytes)
 
 
-class _Record:
+class _RecordSink:
     def __init__(self, body: BinaryIO) -> None:
         self._body = body
         self._begun: bytes | None = b""
@@ -50,7 +50,7 @@ class _Record:
         piece = piece[: self._missing]
         self._missing -= len(piece)
         self._held += piece
-        self._write(max(len(self._held) - len(HEAD_END), 0))
+        self._write_held(max(len(self._held) - len(HEAD_END), 0))
 
     def end(self) -> str:
         if self._begun is not None and not self._take_heads(True):
@@ -59,10 +59,10 @@ class _Record:
             piece, self._begun = self._begun, None
             self.feed(piece)
         is_short = self._missing and self._held == HEAD_END
-        self._write(0 if is_short else len(self._held))
+        self._write_held(0 if is_short else len(self._held))
         return ""
 
-    def _write(self, size: int) -> None:
+    def _write_held(self, size: int) -> None:
         self._body.write(self._held[:size])
         self.body_bytes += size
         self._held = self._held[size:]

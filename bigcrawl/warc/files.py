@@ -1,7 +1,6 @@
 """The system calls that change WARC files and their indexes, in one place so that tests can make them fail.
 
-A power cut may lose bytes since the last `sync`, and names since the last `sync_directory`. So a file is synced before
-its name, and the file that it replaces is removed last.
+A power cut may lose bytes since the last `sync`, and names since the last `sync_directory`.
 """
 
 from __future__ import annotations
@@ -135,7 +134,7 @@ def lacks_locks(directory: Path) -> bool:
 def written_through(files: Files, path: Path) -> Iterator[BinaryIO]:
     fd = files.create(path)
     try:
-        with io.BufferedWriter(_Raw(files, fd), _BUFFER_BYTES) as file:
+        with io.BufferedWriter(_RawFile(files, fd), _BUFFER_BYTES) as file:
             yield cast("BinaryIO", file)
         files.sync(fd)
     finally:
@@ -157,7 +156,7 @@ def written_whole(path: Path, files: Files) -> Iterator[BinaryIO]:
         raise
 
 
-class _Raw(io.RawIOBase):
+class _RawFile(io.RawIOBase):
     def __init__(self, files: Files, fd: int) -> None:
         self._files = files
         self._fd = fd
@@ -173,7 +172,7 @@ class _Raw(io.RawIOBase):
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[bool]:
+def locked_file(path: Path) -> Iterator[bool]:
     """Lock a sealed file; yield False if it is locked already or gone."""
     try:
         fd = os.open(path, os.O_RDWR)
@@ -202,6 +201,6 @@ def locked_directory(directory: Path) -> Iterator[bool]:
         os.close(fd)
 
 
-def beside(path: Path, suffix: str) -> Path:
+def companion_path(path: Path, suffix: str) -> Path:
     """Return the name of a WARC file's companion: X.cdxj of X.warc.gz, X.arc.cdxj of X.arc."""
     return path.with_name(path.name.removesuffix(WARC_SUFFIX) + suffix)

@@ -1,8 +1,8 @@
 """Group commit: syncs written pages in a thread, many per sync.
 
-A sync covers everything written when it began. While the disk hangs, `safe` does not advance. After a failed sync it
-does not advance until `begin_again`, and unsafe pages must be written again: Linux drops the pages of a failed sync, so
-that the next one may succeed without them.
+A sync covers everything written when it began. While the disk hangs, `safe_count` does not advance. After a failed sync
+it does not advance until `begin_again`, and unsafe pages must be written again: Linux drops the pages of a failed sync,
+so that the next one may succeed without them.
 """
 
 from __future__ import annotations
@@ -23,11 +23,7 @@ _FAILED: Final = "a file could not be closed, or has lost its name"
 
 
 class GroupCommit:
-    """Counts pages written and pages safe, and runs other disk work, in a thread.
-
-    `syncing` returns a function that syncs everything written so far. `interval_s` is the shortest time between syncs;
-    with None, nothing is synced, and written pages count as safe.
-    """
+    """Counts pages written and safe, in a thread that syncs with `syncing()`, or, if `interval_s` is None, does not."""
 
     def __init__(
         self, syncing: Callable[[], Callable[[], None]], interval_s: float | None, clock: Clock | None = None
@@ -44,10 +40,10 @@ class GroupCommit:
         self._in_a_hurry = threading.Event()
         self.error: OSError | None = None
         self._waiting_since_ms = -1  # -1: not busy
-        self._thread = threading.Thread(target=self._run, name="warc-disk", daemon=True)
+        self._thread = threading.Thread(target=self._run_thread, name="warc-disk", daemon=True)
 
     @property
-    def safe(self) -> int:
+    def safe_count(self) -> int:
         return self.written if self.interval_s is None else self._synced
 
     @property
@@ -62,14 +58,14 @@ class GroupCommit:
         self.written += 1
         if self.interval_s is not None:
             self._due = self.written, self._syncing()
-            self._rouse()
+            self._start_or_wake()
 
     def hurry(self) -> None:
         self._in_a_hurry.set()
 
     def submit(self, work: Callable[[], bool]) -> None:
         self._work.append(work)
-        self._rouse()
+        self._start_or_wake()
 
     def begin_again(self) -> None:
         """Continue after an error; unsafe pages count as not written."""
@@ -87,17 +83,17 @@ class GroupCommit:
         if not self._is_ending:
             self._is_ending = True
             self._in_a_hurry.set()
-            self._rouse()
+            self._start_or_wake()
         self._thread.join(within_s)
         return not self._thread.is_alive() and self.error is None
 
-    def _rouse(self) -> None:
+    def _start_or_wake(self) -> None:
         if not self._wake.is_set():
             if not self._thread.is_alive():
                 self._thread.start()
             self._wake.set()
 
-    def _run(self) -> None:
+    def _run_thread(self) -> None:
         while not self._is_ending:
             self._wake.wait()
             self._wake.clear()

@@ -1,8 +1,3 @@
-"""Parses the heads of WARC and ARC records and of HTTP messages, whatever tool wrote them.
-
-ARC records get the fields of WARC records.
-"""
-
 from __future__ import annotations
 
 import re
@@ -38,10 +33,7 @@ def record_head(data: bytes) -> tuple[dict[bytes, bytes], int] | None:
 
 
 def http_head(block: bytes) -> tuple[bytes, int]:
-    """Return a head in regular form, and the offset of its body; 0 if the head has no end.
-
-    Servers may end lines by LF, fold them, or have a blank before the colon (RFC 9112, sections 2.2, 5.1 and 5.2).
-    """
+    """Return a head in regular form (RFC 9112, 2.2, 5.1, 5.2), and the offset of its body; 0 if it has no end."""
     at = block.find(HEAD_END)
     if at >= 0 and _find_odd(block, 0, at) is None:
         return block[:at], at + len(HEAD_END)

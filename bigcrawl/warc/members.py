@@ -43,7 +43,7 @@ def pack_member(record: bytes) -> bytes:
     return isal_zlib.compress(record, _GZIP_LEVEL, _GZIP_WBITS)
 
 
-class Sink(Protocol):
+class RecordSink(Protocol):
     def feed(self, piece: bytes) -> None: ...
 
     def end(self) -> str:
@@ -58,7 +58,7 @@ class Unpacker(Protocol):
     def decompress(self, data: bytes, _max_length: int, /) -> bytes: ...
 
 
-class Span(NamedTuple):
+class FileSpan(NamedTuple):
     """A part of a file: a record, or bytes with a `problem`; `is_whole` if the member can be unpacked."""
 
     begin: int
@@ -67,7 +67,7 @@ class Span(NamedTuple):
     is_whole: bool = True
 
 
-class Packing(NamedTuple):
+class RecordPacking(NamedTuple):
     """How the records of a file are compressed; not at all without an `unpacker`.
 
     `mark` is a pattern for the first bytes of a member; `skips_empty` says whether members may be empty.
@@ -79,15 +79,15 @@ class Packing(NamedTuple):
     skips_empty: bool = False
 
 
-_PLAIN: Final = Packing(None)
-GZIP: Final = Packing(
+_PLAIN: Final = RecordPacking(None)
+GZIP: Final = RecordPacking(
     lambda: igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_GZIP),
     (_BadGzipError,),
     rb"\x1f\x8b\x08[\x00-\x1f]",
 )
 
 
-def packing_of(path: Path) -> Packing:
+def packing_of(path: Path) -> RecordPacking:
     """Return how a file is compressed, by its first bytes or its name."""
     with path.open("rb") as file:
         begin = file.read(HEAD_BYTES_MAX)
@@ -100,14 +100,18 @@ def packing_of(path: Path) -> Packing:
     return _PLAIN if path.suffix in (".warc", ".arc") or record_head(begin) is not None else GZIP
 
 
-def spans(file: BinaryIO, sink: Callable[[], Sink], packing: Packing = GZIP, at: int = 0) -> Iterator[Span]:
+def spans_of_file(
+    file: BinaryIO, sink: Callable[[], RecordSink], packing: RecordPacking = GZIP, at: int = 0
+) -> Iterator[FileSpan]:
     """Divide a file into spans from an offset, and feed each record to a new sink. Only OSError is raised."""
     if packing.unpacker is None:
         return _plain_spans(file, sink, at)
     return _member_spans(file, sink, packing, at)
 
 
-def _member_spans(file: BinaryIO, sink: Callable[[], Sink], packing: Packing, begin: int) -> Iterator[Span]:
+def _member_spans(
+    file: BinaryIO, sink: Callable[[], RecordSink], packing: RecordPacking, begin: int
+) -> Iterator[FileSpan]:
     unpacker, errors = packing.unpacker, packing.errors
     assert unpacker is not None
     file.seek(begin)
@@ -136,9 +140,9 @@ def _member_spans(file: BinaryIO, sink: Callable[[], Sink], packing: Packing, be
         if problem:
             found = _next_member(file, begin + 1, packing, _warcinfo_at(file, before, packing))
             if found is None:
-                yield Span(begin, file.seek(0, os.SEEK_END), problem, False)
+                yield FileSpan(begin, file.seek(0, os.SEEK_END), problem, False)
                 return
-            yield Span(begin, found, "cannot be unpacked" if problem == TORN else problem, False)
+            yield FileSpan(begin, found, "cannot be unpacked" if problem == TORN else problem, False)
             begin = file.seek(found)
             data = file.read(CHUNK)
             offset = begin + len(data)
@@ -146,7 +150,7 @@ def _member_spans(file: BinaryIO, sink: Callable[[], Sink], packing: Packing, be
         data = member.unused_data
         end = offset - len(data)
         if not (is_empty and packing.skips_empty):
-            yield Span(begin, end, checker.end())
+            yield FileSpan(begin, end, checker.end())
             before = begin
         begin = end
         if not data:
@@ -155,17 +159,17 @@ def _member_spans(file: BinaryIO, sink: Callable[[], Sink], packing: Packing, be
             offset += len(data)
 
 
-def _next_member(file: BinaryIO, at: int, packing: Packing, warcinfo: bytes) -> int | None:
+def _next_member(file: BinaryIO, at: int, packing: RecordPacking, warcinfo: bytes) -> int | None:
     """Return the offset of the next member with a record of this warcinfo."""
     find = re.compile(packing.mark, re.DOTALL).finditer
     while True:
         file.seek(at)
         data = file.read(CHUNK)
         for mark in find(data):
-            head = _beginning(data[mark.start() : mark.start() + _PROBE_BYTES], packing)
+            head = _unpack_beginning(data[mark.start() : mark.start() + _PROBE_BYTES], packing)
             if head and not _is_record(head, warcinfo):  # may be cut
                 file.seek(at + mark.start())
-                head = _beginning(file.read(HEAD_BYTES_MAX), packing)
+                head = _unpack_beginning(file.read(HEAD_BYTES_MAX), packing)
             if _is_record(head, warcinfo):
                 return at + mark.start()
         if len(data) < CHUNK:
@@ -173,7 +177,7 @@ def _next_member(file: BinaryIO, at: int, packing: Packing, warcinfo: bytes) -> 
         at += CHUNK - 3
 
 
-def _beginning(data: bytes, packing: Packing) -> bytes:
+def _unpack_beginning(data: bytes, packing: RecordPacking) -> bytes:
     assert packing.unpacker is not None
     try:
         return packing.unpacker().decompress(data, HEAD_BYTES_MAX)
@@ -181,12 +185,12 @@ def _beginning(data: bytes, packing: Packing) -> bytes:
         return b""
 
 
-def _warcinfo_at(file: BinaryIO, offset: int, packing: Packing) -> bytes:
+def _warcinfo_at(file: BinaryIO, offset: int, packing: RecordPacking) -> bytes:
     if offset < 0:
         return b""
     file.seek(offset)
     data = file.read(HEAD_BYTES_MAX)
-    found = record_head(_beginning(data, packing) if packing.unpacker else data)
+    found = record_head(_unpack_beginning(data, packing) if packing.unpacker else data)
     return _warcinfo_of(found[0]) if found else b""
 
 
@@ -200,7 +204,7 @@ def _is_record(begin: bytes, warcinfo: bytes) -> bool:
     return found is not None and (not warcinfo or _warcinfo_of(found[0]) == warcinfo)
 
 
-def _plain_spans(file: BinaryIO, sink: Callable[[], Sink], begin: int) -> Iterator[Span]:
+def _plain_spans(file: BinaryIO, sink: Callable[[], RecordSink], begin: int) -> Iterator[FileSpan]:
     size = file.seek(0, os.SEEK_END)
     before = -1
     while begin < size:
@@ -211,15 +215,15 @@ def _plain_spans(file: BinaryIO, sink: Callable[[], Sink], begin: int) -> Iterat
         if end is None:
             end = _next_plain(file, begin + 1, warcinfo)
         if found is None:
-            yield Span(begin, end or size, "no record begins there", False)
+            yield FileSpan(begin, end or size, "no record begins there", False)
         elif end is None:
-            yield Span(begin, size, TORN, False)
+            yield FileSpan(begin, size, TORN, False)
         else:
             checker = sink()
             file.seek(begin)
             for at in range(begin, end, CHUNK):
                 checker.feed(file.read(min(CHUNK, end - at)))
-            yield Span(begin, end, checker.end())
+            yield FileSpan(begin, end, checker.end())
             before = begin
         begin = end or size
 
@@ -246,11 +250,11 @@ def _next_plain(file: BinaryIO, at: int, warcinfo: bytes) -> int | None:
         at += CHUNK - HEAD_BYTES_MAX
 
 
-def _zstd_packing(path: Path, file: BinaryIO | None) -> Packing:
+def _zstd_packing(path: Path, file: BinaryIO | None) -> RecordPacking:
     try:
         zstd: Any = importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
     except ImportError:
-        raise ConfigError(f"{path} is packed by zstd: pip install 'bigcrawl[zstd]'") from None
+        raise ConfigError(f"{path} is compressed with zstd: pip install 'bigcrawl[zstd]'") from None
     dictionary = None
     if file is not None:
         file.seek(0)
@@ -261,4 +265,6 @@ def _zstd_packing(path: Path, file: BinaryIO | None) -> Packing:
                 if content.startswith(_ZSTD):
                     content = zstd.ZstdDecompressor().decompress(content, _DICTIONARY_BYTES_MAX)
                 dictionary = zstd.ZstdDict(content)
-    return Packing(lambda: zstd.ZstdDecompressor(dictionary), (zstd.ZstdError,), re.escape(_ZSTD), skips_empty=True)
+    return RecordPacking(
+        lambda: zstd.ZstdDecompressor(dictionary), (zstd.ZstdError,), re.escape(_ZSTD), skips_empty=True
+    )

@@ -25,22 +25,22 @@ COPY_BYTES_MIN: Final = 512
 """A reference takes as much as a shorter payload."""
 
 
-class File(Protocol):
+class OriginFile(Protocol):
     @property
     def is_sealed(self) -> bool: ...
 
 
-class Origins:
+class RecentOrigins:
     def __init__(self, count_max: int) -> None:
         self._count_max = count_max
-        self._origins: OrderedDict[tuple[bytes, int, int], tuple[Origin, File]] = OrderedDict()
+        self._origins: OrderedDict[tuple[bytes, int, int], tuple[Origin, OriginFile]] = OrderedDict()
 
-    def look_up(self, exchange: Exchange, file: File) -> tuple[bytes, Origin | None]:
+    def look_up(self, exchange: Exchange, file: OriginFile) -> tuple[bytes, Origin | None]:
         """Return the SHA-1 of a payload, and the earlier record that has it, if `file` may refer to that."""
         payload = payload_sha1(exchange)
         if not self._origins or exchange.truncated is not None:
             return payload, None
-        key = _key(exchange, payload)
+        key = _content_key(exchange, payload)
         known = self._origins.get(key)
         if known is None:
             return payload, None
@@ -48,7 +48,8 @@ class Origins:
         origin, home = known
         return payload, origin if home is file or home.is_sealed else None
 
-    def remember(self, exchange: Exchange, payload: bytes, file: File) -> None:
+    def remember(self, exchange: Exchange, payload: bytes, file: OriginFile) -> Origin | None:
+        """Remember a payload, and return its origin; None if it cannot be one."""
         size = len(exchange.response_body)
         if (
             not self._count_max
@@ -57,15 +58,16 @@ class Origins:
             or size < COPY_BYTES_MIN
             or len(exchange.url) > URL_CHARS_MAX
         ):
-            return
+            return None
         origin = Origin(exchange.url, exchange.date_ms, exchange.record_id, exchange.status)
-        self._origins[_key(exchange, payload)] = origin, file
+        self._origins[_content_key(exchange, payload)] = origin, file
         if len(self._origins) > self._count_max:
             self._origins.popitem(last=False)
+        return origin
 
     def forget(self) -> None:
         self._origins.clear()
 
 
-def _key(exchange: Exchange, payload: bytes) -> tuple[bytes, int, int]:
+def _content_key(exchange: Exchange, payload: bytes) -> tuple[bytes, int, int]:
     return payload, len(exchange.response_body), hash(exchange.response_body)

@@ -1,5 +1,3 @@
-"""Computes the digest of a payload that arrives in pieces, after its heads."""
-
 from __future__ import annotations
 
 from typing import Final, Protocol

@@ -1,5 +1,3 @@
-"""Finds the page of a URL in WARC files without an index, by reading them from the start."""
-
 from __future__ import annotations
 
 import re
@@ -30,10 +28,7 @@ class StoredPage(NamedTuple):
 
 
 def find_page(directory: Path, is_wanted: Callable[[bytes], bool], ended_s: float) -> StoredPage | None:
-    """Return the last stored response of a URL whose fetch ended at `ended_s`, a Unix time.
-
-    Reads all files changed since then.
-    """
+    """Return the last stored response of a URL whose fetch ended at `ended_s`, from all files changed since then."""
     # Open files first: one may be sealed meanwhile.
     paths = [path for end in (f"{WARC_SUFFIX}{OPEN_SUFFIX}", WARC_SUFFIX) for path in directory.glob(f"*{end}")]
     pages = (_last_in(path, is_wanted, ended_s - _MARGIN_S) for path in paths)

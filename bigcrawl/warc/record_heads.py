@@ -1,5 +1,3 @@
-"""Reads the heads of a WARC file's records in order, without an index."""
-
 from __future__ import annotations
 
 from hashlib import blake2b
@@ -7,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.warc.heads import HEAD_BYTES_MAX, NEXT_BYTES, is_next, length_of, record_head
-from bigcrawl.warc.members import TORN, packing_of, spans
+from bigcrawl.warc.members import TORN, packing_of, spans_of_file
 from bigcrawl.warc.payload_digest import PayloadDigest
 
 if TYPE_CHECKING:
@@ -18,11 +16,7 @@ _BODY_DIGEST_BYTES = 32
 
 
 class RecordHead(NamedTuple):
-    """The beginning of one record; offset and size are those of its member.
-
-    `block` begins with an HTTP head, or the fields of a note. `body` is the BLAKE2b digest of all bytes after an HTTP
-    head, if wanted.
-    """
+    """The beginning of one record, and its member's place; `body` is the BLAKE2b of what follows an HTTP head."""
 
     offset: int
     size: int
@@ -34,16 +28,16 @@ class RecordHead(NamedTuple):
 
 def record_heads(path: Path, *, has_bodies: bool = False) -> Iterator[RecordHead]:
     """Yield the head of each readable record, then raise CorruptionError if other bytes were found."""
-    begun: list[_Beginning] = []
+    begun: list[_RecordBeginning] = []
 
-    def sink() -> _Beginning:
-        begun[:] = [_Beginning(has_bodies)]
+    def sink() -> _RecordBeginning:
+        begun[:] = [_RecordBeginning(has_bodies)]
         return begun[0]
 
     first, damaged, left_out = None, 0, 0
     packing = packing_of(path)
     with path.open("rb") as file:
-        for begin, end, problem, is_whole in spans(file, sink, packing):
+        for begin, end, problem, is_whole in spans_of_file(file, sink, packing):
             record = begun[0] if is_whole and begun else None
             if record is not None and record.fields:
                 yield RecordHead(begin, end - begin, record.fields, record.block, record.block_bytes, record.digest())
@@ -60,7 +54,7 @@ def record_heads(path: Path, *, has_bodies: bool = False) -> Iterator[RecordHead
         raise CorruptionError(path, first[0], expected, problem + places)
 
 
-class _Beginning:
+class _RecordBeginning:
     def __init__(self, has_body: bool) -> None:
         self.fields: dict[bytes, bytes] = {}
         self.block = b""

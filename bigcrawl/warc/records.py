@@ -1,8 +1,5 @@
 """Converts exchanges to WARC/1.1 records.
 
-Kept exactly: response body after de-chunking, with its content encoding; request body; names, values and number of all
-headers in Scrapy's order; URL without fragment, method, status, server address, time to the millisecond.
-
 Not kept, because Scrapy does not keep it or replay would break on it:
 
 - Header names have Scrapy's case (``Etag``), and headers of one name are adjacent. Scrapy's default handler drops
@@ -16,9 +13,7 @@ Not kept, because Scrapy does not keep it or replay would break on it:
 - HTTP/2 and later are written as HTTP/1.1, which readers parse; ``WARC-Protocol`` names the real protocol.
 - Line breaks inside a header become spaces (RFC 9112 §5.2), so that no server can forge a record.
 
-Payload and block digests cover the bytes in the record. The response precedes its request (``WARC-Concurrent-To``), so
-that a tail cut between them keeps the page. A copy may be a ``revisit``: headers without body, payload digest, and
-target, date and id of the original (WARC/1.1 §6.7, identical-payload-digest).
+docs/file-formats.md has the rest.
 """
 
 from __future__ import annotations
@@ -99,6 +94,16 @@ class Note(NamedTuple):
     fields: Mapping[str, str]
 
 
+class Conversion(NamedTuple):
+    """Another form of a stored response's body, such as the document that its scripts made of it."""
+
+    url: str
+    refers_to: bytes
+    date_ms: int
+    content_type: str
+    block: bytes
+
+
 def new_record_id() -> bytes:
     """Return a UUID of version 4 (RFC 9562), three times faster than ``uuid.uuid4``."""
     digits = os.urandom(16).hex()
@@ -108,15 +113,15 @@ def new_record_id() -> bytes:
 
 def warcinfo_record(record_id: bytes, filename: str, date_ms: int, info: Mapping[str, str]) -> bytes:
     fields = {"format": "WARC File Format 1.1", **info}
-    block = _lines([_text(f"{name}: {value}") for name, value in fields.items()])
+    block = _header_lines([_encode_text(f"{name}: {value}") for name, value in fields.items()])
     head = [
         b"WARC-Type: warcinfo",
         b"WARC-Record-ID: " + record_id,
-        b"WARC-Date: " + _date(date_ms),
-        b"WARC-Filename: " + _text(filename),
+        b"WARC-Date: " + _date_text(date_ms),
+        b"WARC-Filename: " + _encode_text(filename),
         b"Content-Type: application/warc-fields",
     ]
-    return _record(head, block, b"")
+    return _encode_record(head, block, b"")
 
 
 def payload_sha1(exchange: Exchange) -> bytes:
@@ -136,40 +141,45 @@ def exchange_records(
     `payload` is the exchange's `payload_sha1`, if known; `origin` is an earlier record with that payload.
     """
     response_id = exchange.record_id or new_id()
-    target = _target(exchange.url)
+    target = _target_uri(exchange.url)
     common = [
         b"WARC-Target-URI: " + target,
-        b"WARC-Date: " + _date(exchange.date_ms),
+        b"WARC-Date: " + _date_text(exchange.date_ms),
         b"WARC-Warcinfo-ID: " + warcinfo_id,
     ]
     if exchange.ip is not None:
-        common.append(b"WARC-IP-Address: " + _text(exchange.ip))
+        common.append(b"WARC-IP-Address: " + _encode_text(exchange.ip))
     if exchange.protocol is not None and not exchange.protocol.startswith("HTTP/1."):
-        common.append(b"WARC-Protocol: " + _text(exchange.protocol.lower()))
+        common.append(b"WARC-Protocol: " + _encode_text(exchange.protocol.lower()))
     payload = payload_sha1(exchange) if payload is None else payload
-    response = _response(exchange, response_id, common, payload, origin)
-    records = [response, _request(exchange, target, new_id(), response_id, common)]
+    response = _response_record(exchange, response_id, common, payload, origin)
+    records = [response, _request_record(exchange, target, new_id(), response_id, common)]
     if exchange.notes:
         note = Note(exchange.url, response_id, exchange.date_ms, exchange.notes)
-        records.append(metadata_record(note, warcinfo_id, new_id))
+        records.append(related_record(note, warcinfo_id, new_id))
     return records
 
 
-def metadata_record(note: Note, warcinfo_id: bytes, new_id: Callable[[], bytes] = new_record_id) -> bytes:
+def related_record(item: Note | Conversion, warcinfo_id: bytes, new_id: Callable[[], bytes] = new_record_id) -> bytes:
+    if isinstance(item, Note):
+        block = _header_lines([_encode_text(f"{name}: {value}") for name, value in item.fields.items()])
+        kind, content_type, payload = b"metadata", b"application/warc-fields", None
+    else:
+        block, kind, content_type = item.block, b"conversion", _encode_text(item.content_type)
+        payload = hashlib.sha1(block, usedforsecurity=False).digest()
     head = [
-        b"WARC-Type: metadata",
+        b"WARC-Type: " + kind,
         b"WARC-Record-ID: " + new_id(),
-        b"WARC-Target-URI: " + _target(note.url),
-        b"WARC-Date: " + _date(note.date_ms),
+        b"WARC-Target-URI: " + _target_uri(item.url),
+        b"WARC-Date: " + _date_text(item.date_ms),
         b"WARC-Warcinfo-ID: " + warcinfo_id,
-        b"WARC-Refers-To: " + note.refers_to,
-        b"Content-Type: application/warc-fields",
+        b"WARC-Refers-To: " + item.refers_to,
+        b"Content-Type: " + content_type,
     ]
-    block = _lines([_text(f"{name}: {value}") for name, value in note.fields.items()])
-    return _record(head, block, b"")
+    return _encode_record(head, b"", block, payload)
 
 
-def _response(
+def _response_record(
     exchange: Exchange, record_id: bytes, common: list[bytes], payload: bytes, origin: Origin | None
 ) -> bytes:
     head = [
@@ -182,19 +192,21 @@ def _response(
         head += [
             b"WARC-Profile: " + SAME_PAYLOAD,
             b"WARC-Refers-To: " + origin.record_id,
-            b"WARC-Refers-To-Target-URI: " + _target(origin.url),
-            b"WARC-Refers-To-Date: " + _date(origin.date_ms),
+            b"WARC-Refers-To-Target-URI: " + _target_uri(origin.url),
+            b"WARC-Refers-To-Date: " + _date_text(origin.date_ms),
             b"WARC-Truncated: length",
         ]
     elif exchange.truncated is not None:
         head.append(b"WARC-Truncated: " + exchange.truncated.encode())
     reason = reasons.get(exchange.status, "") if exchange.reason is None else exchange.reason
-    status_line = b"%s %d %s" % (_http_version(exchange.protocol), exchange.status, _text(reason))
-    http_head = _lines([status_line, *_response_headers(exchange)]) + b"\r\n"
-    return _record(head, http_head, exchange.response_body if origin is None else b"", payload)
+    status_line = b"%s %d %s" % (_http_version(exchange.protocol), exchange.status, _encode_text(reason))
+    http_head = _header_lines([status_line, *_response_headers(exchange)]) + b"\r\n"
+    return _encode_record(head, http_head, exchange.response_body if origin is None else b"", payload)
 
 
-def _request(exchange: Exchange, target: bytes, record_id: bytes, response_id: bytes, common: list[bytes]) -> bytes:
+def _request_record(
+    exchange: Exchange, target: bytes, record_id: bytes, response_id: bytes, common: list[bytes]
+) -> bytes:
     head = [
         b"WARC-Type: request",
         b"WARC-Record-ID: " + record_id,
@@ -204,20 +216,20 @@ def _request(exchange: Exchange, target: bytes, record_id: bytes, response_id: b
     ]
     host, path = _host_and_path(target)
     version = _http_version(exchange.protocol)
-    request_line = b"%s %s %s" % (_text(exchange.method), path, version)
-    http_head = _lines([request_line, *_request_headers(exchange, host)]) + b"\r\n"
+    request_line = b"%s %s %s" % (_encode_text(exchange.method), path, version)
+    http_head = _header_lines([request_line, *_request_headers(exchange, host)]) + b"\r\n"
     body = exchange.request_body
-    return _record(head, http_head, body, hashlib.sha1(body, usedforsecurity=False).digest() if body else None)
+    return _encode_record(head, http_head, body, hashlib.sha1(body, usedforsecurity=False).digest() if body else None)
 
 
-def _record(head: list[bytes], http_head: bytes, body: bytes, payload: bytes | None = None) -> bytes:
+def _encode_record(head: list[bytes], http_head: bytes, body: bytes, payload: bytes | None = None) -> bytes:
     digest = hashlib.sha1(http_head, usedforsecurity=False)
     digest.update(body)
     head.append(b"WARC-Block-Digest: sha1:" + encode_sha1(digest.digest()))
     if payload is not None:
         head.append(b"WARC-Payload-Digest: sha1:" + encode_sha1(payload))
     head.append(b"Content-Length: %d" % (len(http_head) + len(body)))
-    return b"".join((_lines([_VERSION_LINE, *head]), b"\r\n", http_head, body, b"\r\n\r\n"))
+    return b"".join((_header_lines([_VERSION_LINE, *head]), b"\r\n", http_head, body, b"\r\n\r\n"))
 
 
 def _response_headers(exchange: Exchange) -> list[bytes]:
@@ -255,7 +267,7 @@ def _request_headers(exchange: Exchange, host: bytes) -> list[bytes]:
     return lines
 
 
-def _lines(lines: list[bytes]) -> bytes:
+def _header_lines(lines: list[bytes]) -> bytes:
     block = b"\r\n".join(lines) + b"\r\n"
     if block.count(b"\n") != len(lines) or block.count(b"\r") != len(lines):
         clean = (re.sub(rb"[\r\n]+[ \t]*", b" ", line) for line in lines)
@@ -263,7 +275,7 @@ def _lines(lines: list[bytes]) -> bytes:
     return block
 
 
-def _target(url: str) -> bytes:
+def _target_uri(url: str) -> bytes:
     url = url.partition("#")[0]
     if "@" in url:
         url = _without_user("", url, 1)
@@ -285,7 +297,7 @@ def _http_version(protocol: str | None) -> bytes:
     return b"HTTP/1.0" if protocol == "HTTP/1.0" else b"HTTP/1.1"
 
 
-def _date(date_ms: int) -> bytes:
+def _date_text(date_ms: int) -> bytes:
     seconds, ms = divmod(date_ms, 1000)
     return b"%s.%03dZ" % (_to_seconds(seconds), ms)
 
@@ -296,5 +308,5 @@ def _to_seconds(seconds: int) -> bytes:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)).encode()
 
 
-def _text(text: str) -> bytes:
+def _encode_text(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.warc.files import OPEN_SUFFIX, Files, OsFiles, lock_named, written_whole
-from bigcrawl.warc.members import CHUNK, TORN, spans
+from bigcrawl.warc.members import CHUNK, TORN, spans_of_file
 from bigcrawl.warc.writers import QUIET_S, is_being_begun, may_be_written_elsewhere
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _DOUBT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class RecoveredFile:
     """What was kept of an abandoned file. A file without a whole record was removed."""
 
     path: Path
@@ -53,18 +53,14 @@ class _StoppedError(Exception):
     pass
 
 
-def recover(
+def recover_directory(
     directory: str | Path,
     *,
     should_stop: Callable[[], bool] | None = None,
     remove_indexes: Callable[[Path], object] | None = None,
     files: Files | None = None,
-) -> list[Recovered]:
-    """Close every abandoned ``.open`` file of the directory. Files that may be in use are not touched.
-
-    Once `should_stop` returns True, the current file stays unchanged. `remove_indexes` is called with a file's final
-    name before the file is cut or removed.
-    """
+) -> list[RecoveredFile]:
+    """Close every abandoned ``.open`` file of the directory, not used ones, until `should_stop`."""
     recovered = []
     doubtful = 0
     for path in sorted(Path(directory).glob(f"*{OPEN_SUFFIX}")):
@@ -96,11 +92,8 @@ def recover_file(
     remove_indexes: Callable[[Path], object] | None = None,
     files: Files | None = None,
     was_complete: bool = False,
-) -> Recovered | None:
-    """Close one ``.open`` file; None if it is in use or gone.
-
-    `was_complete` says that it had its final name before, so it has no writer.
-    """
+) -> RecoveredFile | None:
+    """Close one ``.open`` file; None if it is in use or gone. `was_complete`: it had its final name."""
     files = files or OsFiles()
     try:
         fd = files.open(path)
@@ -113,9 +106,9 @@ def recover_file(
             raise PerhapsWrittenError(errno.EBUSY, _DOUBT, str(path))
         target = path.with_name(path.name.removesuffix(OPEN_SUFFIX))
         if target.exists():
-            raise FileExistsError(f"{target.name} already exists; move one of the two away")
+            raise FileExistsError(f"{target.name} already exists; rename or remove one of the two")
         with os.fdopen(fd, "rb", buffering=0, closefd=False) as file:
-            records, sound, damaged = _divided(file, should_stop or _never, goes_on=was_complete)
+            records, sound, damaged = _divide_file(file, should_stop or _never_stop, goes_on=was_complete)
             kept = sum(end - begin for begin, end in sound)
             cut = os.fstat(fd).st_size - kept
             if damaged:
@@ -124,7 +117,7 @@ def recover_file(
                 remove_indexes(target)
             if not kept:
                 files.remove(path)
-                return Recovered(path, 0, 0, cut)
+                return RecoveredFile(path, 0, 0, cut)
             if sound != [(0, kept)]:
                 _copy_to(path, file, sound, files)
                 again = recover_file(path, files=files, was_complete=True)
@@ -133,22 +126,19 @@ def recover_file(
             files.truncate(fd, kept)
         files.sync(fd)
         files.rename(path, target)
-        return Recovered(target, records, kept, cut)
+        return RecoveredFile(target, records, kept, cut)
     finally:
         files.close(fd)
 
 
-def _divided(
+def _divide_file(
     file: BinaryIO, should_stop: Callable[[], bool], *, goes_on: bool
 ) -> tuple[int, list[_Range], list[_Range]]:
-    """Return the number of whole members, their ranges, and damaged ranges other than zeros.
-
-    Without `goes_on`, the first damage extends to the end.
-    """
+    """Return the number of whole members, their ranges, and damaged ranges; the first to the end unless `goes_on`."""
     records = 0
     sound: list[_Range] = []
     damaged: list[_Range] = []
-    for begin, end, problem, is_whole in spans(file, lambda: _Unchecked(should_stop)):
+    for begin, end, problem, is_whole in spans_of_file(file, lambda: _UncheckedRecord(should_stop)):
         if is_whole:
             records += 1
             if sound and sound[-1][1] == begin:
@@ -161,7 +151,7 @@ def _divided(
     return records, sound, [one for one in damaged if not _is_zeros(file, one)]
 
 
-class _Unchecked:
+class _UncheckedRecord:
     """Accepts any content, because a gzip member that unpacks is a whole record; watches for a stop."""
 
     def __init__(self, should_stop: Callable[[], bool]) -> None:
@@ -175,7 +165,7 @@ class _Unchecked:
         return ""
 
 
-def _pieces(file: BinaryIO, ranges: list[_Range]) -> Iterator[bytes]:
+def _read_ranges(file: BinaryIO, ranges: list[_Range]) -> Iterator[bytes]:
     for begin, end in ranges:
         file.seek(begin)
         for at in range(begin, end, CHUNK):
@@ -183,12 +173,12 @@ def _pieces(file: BinaryIO, ranges: list[_Range]) -> Iterator[bytes]:
 
 
 def _is_zeros(file: BinaryIO, one: _Range) -> bool:
-    return not any(piece.strip(b"\0") for piece in _pieces(file, [one]))
+    return not any(piece.strip(b"\0") for piece in _read_ranges(file, [one]))
 
 
 def _copy_to(path: Path, file: BinaryIO, ranges: list[_Range], files: Files) -> None:
     with written_whole(path, files) as written:
-        written.writelines(_pieces(file, ranges))
+        written.writelines(_read_ranges(file, ranges))
 
 
 def _keep_damaged(file: BinaryIO, damaged: list[_Range], target: Path, files: Files) -> None:
@@ -196,7 +186,7 @@ def _keep_damaged(file: BinaryIO, damaged: list[_Range], target: Path, files: Fi
     for number in itertools.count(1):
         if not copy.exists():
             break
-        if _has(copy, file, damaged):
+        if _contains_ranges(copy, file, damaged):
             return  # kept by an interrupted recovery
         copy = target.with_name(f"{target.name}{DAMAGED_SUFFIX}.{number}")
     _copy_to(copy, file, damaged, files)
@@ -204,12 +194,12 @@ def _keep_damaged(file: BinaryIO, damaged: list[_Range], target: Path, files: Fi
     logger.error("%(error)s; they are kept in %(copy)s", {"error": error, "copy": copy})
 
 
-def _has(copy: Path, file: BinaryIO, ranges: list[_Range]) -> bool:
+def _contains_ranges(copy: Path, file: BinaryIO, ranges: list[_Range]) -> bool:
     if copy.stat().st_size != sum(end - begin for begin, end in ranges):
         return False
     with copy.open("rb") as other:
-        return all(other.read(len(piece)) == piece for piece in _pieces(file, ranges))
+        return all(other.read(len(piece)) == piece for piece in _read_ranges(file, ranges))
 
 
-def _never() -> bool:
+def _never_stop() -> bool:
     return False

@@ -28,14 +28,14 @@ _REPLACED: Final = frozenset(
 )
 
 
-class Reference(NamedTuple):
+class NewReference(NamedTuple):
     offset: int
     record_id: bytes
     date: bytes
     target: bytes
 
 
-def rewrite(path: Path, file: BinaryIO, references: Iterator[Reference]) -> tuple[int, int]:
+def rewrite_file(path: Path, file: BinaryIO, references: Iterator[NewReference]) -> tuple[int, int]:
     """Copy a WARC file with these references, in order of offset; return how many were made, and how many failed."""
     changed = missed = 0
     wanted = next(references, None)
@@ -47,18 +47,18 @@ def rewrite(path: Path, file: BinaryIO, references: Iterator[Reference]) -> tupl
             data = b""
             if wanted is not None and wanted.offset == record.offset:
                 source.seek(record.offset)
-                data = _referring(_beginning(source.read(min(record.size, _HEADS_BYTES_MAX))), wanted)
+                data = _reference_record(_unpack_beginning(source.read(min(record.size, _HEADS_BYTES_MAX))), wanted)
                 missed += not data
                 wanted = next(references, None)
             if data:
                 file.write(pack_member(data))
                 changed += 1
             else:
-                _copy(source, record.offset, record.size, file)
+                _copy_bytes(source, record.offset, record.size, file)
     return changed, missed + (wanted is not None) + sum(1 for _ in references)
 
 
-def _referring(beginning: bytes, reference: Reference) -> bytes:
+def _reference_record(beginning: bytes, reference: NewReference) -> bytes:
     head, _, rest = beginning.partition(_HEAD_END)
     http_head, end, _ = rest.partition(_HEAD_END)
     if not end or not head_fields(head).get(b"content-type", b"").startswith(b"application/http"):
@@ -82,11 +82,11 @@ def _referring(beginning: bytes, reference: Reference) -> bytes:
     return b"".join((_LINE_END.join(told), _HEAD_END, block, _HEAD_END))
 
 
-def _beginning(data: bytes) -> bytes:
+def _unpack_beginning(data: bytes) -> bytes:
     return bytes(igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_GZIP).decompress(data, _HEADS_BYTES_MAX))
 
 
-def _copy(source: BinaryIO, offset: int, size: int, file: BinaryIO) -> None:
+def _copy_bytes(source: BinaryIO, offset: int, size: int, file: BinaryIO) -> None:
     source.seek(offset)
     while size:
         piece = source.read(min(size, CHUNK))

@@ -21,14 +21,14 @@ from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.warc.directory_mark import DirectoryMark
 from bigcrawl.warc.files import OPEN_SUFFIX, Files, OsFiles, lock_named
 from bigcrawl.warc.members import pack_member
-from bigcrawl.warc.origins import Origins
-from bigcrawl.warc.records import Exchange, Note, exchange_records, metadata_record, new_record_id, warcinfo_record
+from bigcrawl.warc.origins import RecentOrigins
+from bigcrawl.warc.records import Exchange, exchange_records, new_record_id, related_record, warcinfo_record
 from bigcrawl.warc.writers import BOOT_FIELD, QUIET_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bigcrawl.warc.records import Origin
+    from bigcrawl.warc.records import Conversion, Note, Origin
 
 logger = logging.getLogger(__name__)
 
@@ -40,11 +40,8 @@ _LATE_MS = int(QUIET_S * 1000) // 2
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """What one `write` has written: records and compressed bytes, including a new file's warcinfo.
-
-    `origin` is the record whose body the item refers to. `payload` is the SHA-1 of the response's body.
-    """
+class WrittenRecords:
+    """What one `write` has written: records, bytes, `origin` of a body, and the SHA-1 `payload` of the response."""
 
     records: int
     size: int
@@ -52,7 +49,7 @@ class Written:
     payload: bytes = b""
 
 
-class _Segment:
+class _OpenSegment:
     def __init__(self, files: Files, fd: int, path: Path, record_sealed: Callable[[Path], object]) -> None:
         self._record_sealed = record_sealed
         self._files = files
@@ -95,13 +92,10 @@ class _Segment:
 
     def _check_name(self) -> None:
         if not self._files.is_at(self._fd, self.open_path):
-            raise FileNotFoundError(errno.ENOENT, "somebody has removed or closed the file", str(self.open_path))
+            raise FileNotFoundError(errno.ENOENT, "another process has removed or closed the file", str(self.open_path))
 
-    def beat(self, now_ms: int) -> bool:
-        """Touch the file, to show that it is being written; return False if it has lost its name.
-
-        Disk errors are left to `append` and `sync`.
-        """
+    def touch(self, now_ms: int) -> bool:
+        """Touch the file, to show that it is being written; return False if it has lost its name."""
         if self._is_closed:
             return True
         try:
@@ -119,15 +113,12 @@ class _Segment:
         self._is_torn = True
 
     def seal(self) -> bool:
-        """Sync, rename and unlock the file, or remove it if empty. After a failure it stays ``.open``.
-
-        May be repeated by any thread.
-        """
+        """Sync, rename and unlock the file, or remove it if empty. After a failure it stays ``.open``."""
         if self._is_closed:
             return self.is_sealed
         self._is_closed = True
         try:
-            self._seal()
+            self._try_to_seal()
         except OSError:
             logger.warning(
                 "%(path)s is kept as it is and will be closed by the next start",
@@ -140,7 +131,7 @@ class _Segment:
             self._record_sealed(self.path)
         return True
 
-    def _seal(self) -> None:
+    def _try_to_seal(self) -> None:
         try:
             self._check_name()  # otherwise another process owns it
             if self._is_torn:
@@ -165,14 +156,14 @@ class _Segment:
             logger.warning("%(path)s cannot be cut back now", {"path": self.open_path}, exc_info=True)
 
 
-def _call(function: Callable[[], bool]) -> None:
+def _call_now(function: Callable[[], bool]) -> None:
     function()
 
 
-def _ignore(path: Path) -> None: ...
+def _ignore_path(path: Path) -> None: ...
 
 
-def _nothing() -> None: ...
+def _do_nothing() -> None: ...
 
 
 def _name_part(text: str) -> str:
@@ -180,12 +171,12 @@ def _name_part(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Sealing:
+class SealingOptions:
     """How full files are sealed: `run` runs the sealing, which calls `note`, which must not raise."""
 
     bytes_max: int = BYTES_MAX
-    run: Callable[[Callable[[], bool]], object] = _call
-    note: Callable[[Path], object] = _ignore
+    run: Callable[[Callable[[], bool]], object] = _call_now
+    note: Callable[[Path], object] = _ignore_path
 
 
 class WarcWriter:
@@ -199,8 +190,8 @@ class WarcWriter:
         *,
         clock: Clock | None = None,
         files: Files | None = None,
-        sealing: Sealing | None = None,
-        origins: Origins | None = None,
+        sealing: SealingOptions | None = None,
+        origins: RecentOrigins | None = None,
     ) -> None:
         self._mark = directory if isinstance(directory, DirectoryMark) else None
         self.directory = directory.directory if isinstance(directory, DirectoryMark) else Path(directory)
@@ -209,10 +200,10 @@ class WarcWriter:
         self._info = {BOOT_FIELD: boot_id()}
         self._clock = clock or SystemClock()
         self._files = files or OsFiles()
-        self._sealing = sealing or Sealing()
-        self._origins = origins or Origins(0)
+        self._sealing = sealing or SealingOptions()
+        self._origins = origins or RecentOrigins(0)
         self._serial = 0
-        self._segment: _Segment | None = None
+        self._segment: _OpenSegment | None = None
 
     @property
     def open_path(self) -> Path | None:
@@ -221,11 +212,8 @@ class WarcWriter:
     def describe(self, name: str, value: str) -> None:
         self._info[name] = value
 
-    def write(self, item: Exchange | Note) -> Written:
-        """Append the records of an exchange or a note.
-
-        After a TransientStoreError, nothing of the item is in the file.
-        """
+    def write(self, item: Exchange | Note | Conversion) -> WrittenRecords:
+        """Append the records of an exchange, a note or a conversion; after a TransientStoreError, none is there."""
         try:
             self._give_up_lost_file()
             segment = self._segment = self._segment or self._create_segment()
@@ -235,29 +223,25 @@ class WarcWriter:
                 payload, origin = self._origins.look_up(item, segment)
                 records = exchange_records(item, segment.warcinfo_id, payload=payload, origin=origin)
             else:
-                records = [metadata_record(item, segment.warcinfo_id)]
+                records = [related_record(item, segment.warcinfo_id)]
             if not segment.size:
                 now_ms = self._clock.now_ms()
                 records.insert(0, warcinfo_record(segment.warcinfo_id, segment.path.name, now_ms, self._info))
             data = b"".join([pack_member(record) for record in records])
             segment.append(data)
         except OSError as error:
-            raise TransientStoreError(self._complaint(error)) from error
+            raise TransientStoreError(self._error_text(error)) from error
         if isinstance(item, Exchange) and origin is None:
             self._origins.remember(item, payload, segment)
         if segment.size >= self._sealing.bytes_max:
             self._segment = None
             self._sealing.run(segment.seal)
-        return Written(len(records), len(data), origin, payload)
+        return WrittenRecords(len(records), len(data), origin, payload)
 
-    def syncing(self) -> Callable[[], None]:
-        """Return a function that syncs the current file, for another thread.
-
-        If it raises OSError, data since the last success may be lost, even if the next sync succeeds: call
-        `give_up_file` and write it again.
-        """
+    def sync_function(self) -> Callable[[], None]:
+        """Return a function that syncs the current file; after its OSError, `give_up_file` and write again."""
         segment = self._segment
-        return segment.sync if segment else _nothing
+        return segment.sync if segment else _do_nothing
 
     def give_up_file(self) -> None:
         """Begin a new file; the current one keeps only its synced part."""
@@ -267,16 +251,16 @@ class WarcWriter:
             segment.forget_unsynced()
             self._sealing.run(segment.seal)
 
-    def beat(self) -> bool:
+    def touch(self) -> bool:
         segment = self._segment
-        return segment is None or segment.beat(self._clock.now_ms())
+        return segment is None or segment.touch(self._clock.now_ms())
 
     def _give_up_lost_file(self) -> None:
         segment = self._segment
         if segment is None:
             return
         now_ms = self._clock.now_ms()
-        if segment.is_lost or (abs(now_ms - segment.shown_ms) > _LATE_MS and not segment.beat(now_ms)):
+        if segment.is_lost or (abs(now_ms - segment.shown_ms) > _LATE_MS and not segment.touch(now_ms)):
             logger.warning(
                 "%(path)s was removed, or closed by another machine; a new file is begun", {"path": segment.open_path}
             )
@@ -286,9 +270,9 @@ class WarcWriter:
         segment, self._segment = self._segment, None
         return segment is None or segment.seal()
 
-    def _create_segment(self) -> _Segment:
+    def _create_segment(self) -> _OpenSegment:
         if self._mark is not None:
-            self._mark.require()
+            self._mark.require_id()
         now_ms = self._clock.now_ms()  # of all attempts, so that names are in order
         for _ in range(_NAME_ATTEMPTS_MAX):
             path = self.directory / self._next_name(now_ms)
@@ -303,7 +287,7 @@ class WarcWriter:
                 self._files.close(fd)
                 self._files.remove(path)
                 raise
-            segment = _Segment(self._files, fd, path, self._sealing.note)
+            segment = _OpenSegment(self._files, fd, path, self._sealing.note)
             segment.shown_ms = self._clock.now_ms()
             if is_ours and not segment.path.exists():
                 return segment
@@ -311,7 +295,11 @@ class WarcWriter:
                 segment.seal()  # empty: removes it
             else:
                 self._files.close(fd)
-        raise FileExistsError(errno.EEXIST, "no free file name", str(self.directory))
+        raise FileExistsError(
+            errno.EEXIST,
+            "all possible names of WARC files are taken in the directory; remove or move some",
+            str(self.directory),
+        )
 
     def _next_name(self, now_ms: int) -> str:
         stamp = datetime.fromtimestamp(now_ms // 1000, UTC).strftime("%Y%m%d%H%M%S")
@@ -319,7 +307,7 @@ class WarcWriter:
         self._serial += 1
         return f"{self._prefix}-{stamp}{now_ms % 1000:03d}-{serial:05d}-{self._node}.warc.gz{OPEN_SUFFIX}"
 
-    def _complaint(self, error: OSError) -> str:
+    def _error_text(self, error: OSError) -> str:
         where = self.open_path or self.directory
         if isinstance(error, FileNotFoundError):
             return f"{where} cannot be written: {error.strerror}"

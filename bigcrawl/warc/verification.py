@@ -1,5 +1,3 @@
-"""Checks any WARC file, record by record."""
-
 from __future__ import annotations
 
 import hashlib
@@ -8,30 +6,27 @@ from typing import Final, NamedTuple
 
 from bigcrawl.warc.base32 import encode_sha1
 from bigcrawl.warc.heads import HEAD_BYTES_MAX, HEAD_END, NEXT_BYTES, is_next, length_of, record_head
-from bigcrawl.warc.members import TORN, packing_of, spans
+from bigcrawl.warc.members import TORN, packing_of, spans_of_file
 from bigcrawl.warc.payload_digest import PayloadDigest
 
 _WARC_TAILS: Final = (HEAD_END, b"\n\n")
 _ARC_TAILS: Final = (b"\n", b"")
 
 
-class Verified(NamedTuple):
+class VerifiedFile(NamedTuple):
     records: int
     damaged: int
     problem: str
 
 
-def verify(path: str | Path) -> Verified:
-    """Count a file's sound records and its damaged places.
-
-    Each member must unpack to one record with correct length and SHA-1 digests. An empty file is not sound.
-    """
+def verify_file(path: str | Path) -> VerifiedFile:
+    """Count a file's sound records and its damaged places. An empty file is not sound."""
     path = Path(path)
     records = damaged = 0
     first = ""
     packing = packing_of(path)
     with path.open("rb") as file:
-        for begin, _, problem, _ in spans(file, _RecordCheck, packing):
+        for begin, _, problem, _ in spans_of_file(file, _RecordCheck, packing):
             if not problem:
                 records += 1
                 continue
@@ -39,7 +34,7 @@ def verify(path: str | Path) -> Verified:
             first = first or (
                 f"torn record at byte {begin}" if problem == TORN else f"bad record at byte {begin}: {problem}"
             )
-    return Verified(records, damaged, first if records or damaged else "it is empty")
+    return VerifiedFile(records, damaged, first if records or damaged else "it is empty")
 
 
 class _RecordCheck:
@@ -78,12 +73,12 @@ class _RecordCheck:
     def end(self) -> str:
         if not self._problem and self._fields is None:
             self._problem = f"begins with {self._begun[:16]!r}, and has no end of its head"
-        self._problem = self._problem or self._complaint() or self._compare("block", self._digest.digest())
+        self._problem = self._problem or self._end_problem() or self._compare_digest("block", self._digest.digest())
         if not self._problem and self._payload is not None:
-            self._problem = self._compare("payload", self._payload.digest())
+            self._problem = self._compare_digest("payload", self._payload.digest())
         return self._problem
 
-    def _complaint(self) -> str:
+    def _end_problem(self) -> str:
         if self._there < self._told:
             return f"{self._told - self._there} bytes short of its Content-Length"
         if is_next(self._tail):
@@ -93,7 +88,7 @@ class _RecordCheck:
             return f"its Content-Length is {self._told}, and its block has {there} bytes"
         return "" if self._tail in self._tails else f"ends in {self._tail!r}"
 
-    def _compare(self, what: str, digest: bytes) -> str:
+    def _compare_digest(self, what: str, digest: bytes) -> str:
         assert self._fields is not None
         expected = self._fields.get(b"warc-%s-digest" % what.encode(), b"")
         found = b"sha1:" + encode_sha1(digest)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 # Where the package reaches an annex that a user asked for.
 REACHING = {
     *("commands/actions.py", "commands/moving/import_from.py", "extensions/end_report.py", "main_job.py"),
-    *("sampling/__init__.py", "simweb/__init__.py", "spiders/sample.py"),
+    *("features/rendering/settings.py", "features/rendering/middlewares.py"),
+    *("drum/drum.py", "sampling/__init__.py", "simweb/__init__.py", "spiders/sample.py"),
 }
 
 
@@ -98,6 +99,7 @@ def without_annexes(monkeypatch: pytest.MonkeyPatch) -> None:
         (["import", "--from", "jobdir", "--spider", "quotes", "crawls/quotes-1"], "bigcrawl_foreign"),
         (["graph", "graphs"], "bigcrawl_graphs"),
         (["report"], "bigcrawl_report"),
+        (["wacz", "crawl.wacz"], "bigcrawl_wacz"),
     ],
 )
 def test_a_command_names_the_annex_that_it_lacks(

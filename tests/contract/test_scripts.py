@@ -16,7 +16,7 @@ import pytest
 
 from bigcrawl.exceptions import OwnershipLostError, RewoundError
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.scripts import Ended, Identity
+from bigcrawl.redisdb.scripts import EndedUrl, Identity
 from tests.support.redis_servers.script_world import DELAY_MS, HORIZON_MS, ScriptRunner, ScriptWorld, seq_of
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def test_acknowledged_urls_are_gone_and_counted(world: ScriptWorld) -> None:
     """An acknowledged URL is nowhere; its counter, its bytes and `ended` say that it was."""
     world.admit("a.example", "b.example")
     world.take()
-    assert world.end(Ended(1, 0, b"", "status:200", 700), Ended(2, 0, b"", "", 900)) == 2
+    assert world.end(EndedUrl(1, 0, b"", "status:200", 700), EndedUrl(2, 0, b"", "", 900)) == 2
     seen = world.check()
     assert not seen.queues
     assert not seen.taken
@@ -241,7 +241,7 @@ def test_failed_url_waits_as_its_next_try_at_its_place(world: ScriptWorld) -> No
     """A failed URL comes back with the new member, before the URLs that were admitted after it."""
     world.admit("a.example", "a.example")
     world.take()
-    assert world.end(Ended(1, 4_000, b"1:second", "retried:timeout", 5)) == 1
+    assert world.end(EndedUrl(1, 4_000, b"1:second", "retried:timeout", 5)) == 1
     assert world.host_state("a.example") == "ready 4000"
     assert world.check().hot == 2
     world.advance(4_000)
@@ -253,11 +253,11 @@ def test_end_said_twice_ends_once(world: ScriptWorld) -> None:
     """A URL that is not taken any more is passed over."""
     world.admit("a.example", "b.example")
     world.take()
-    ends = [Ended(1, DELAY_MS, b"", "status:200", 7), Ended(2, DELAY_MS, b"2:next", "retried:timeout", 7)]
+    ends = [EndedUrl(1, DELAY_MS, b"", "status:200", 7), EndedUrl(2, DELAY_MS, b"2:next", "retried:timeout", 7)]
     assert world.end(*ends) == 2
     before = world.check()
     assert world.end(*ends) == 0
-    assert world.end(Ended(99, 0)) == 0
+    assert world.end(EndedUrl(99, 0)) == 0
     assert world.check() == before
     assert [world.count(field) for field in ("ended", "status:200", "bytes")] == [1, 1, 14]
 
@@ -270,7 +270,7 @@ def test_next_time_is_never_earlier_than_said(world: ScriptWorld, member: bytes)
     world.acknowledge(1, delay_ms=HORIZON_MS)
     rests_until = world.now_ms + HORIZON_MS
     assert world.take_seqs(horizon_ms=HORIZON_MS) == [2]
-    world.end(Ended(2, 0, member))
+    world.end(EndedUrl(2, 0, member))
     assert world.next_ms("a.example") == rests_until
     assert world.host_state("a.example") == f"ready {HORIZON_MS}"
 
@@ -369,7 +369,7 @@ def test_host_that_need_not_rest_is_taken_again_in_the_same_call(world: ScriptWo
     """What ends is ended first: with no delay the host's next URL comes back with the word of the one before."""
     world.admit("a.example", "a.example", "b.example")
     assert world.take_seqs(1) == [1]
-    exchanged = world.exchange(10, 0, Ended(1, 0, b"", "status:200", 10))
+    exchanged = world.exchange(10, 0, EndedUrl(1, 0, b"", "status:200", 10))
     assert exchanged.ended == 1
     assert {seq_of(url.member) for url in exchanged.urls} == {2, 3}
     assert world.host_state("a.example") == "busy 1"
@@ -379,7 +379,7 @@ def test_host_that_rests_is_not_taken_in_the_same_call(world: ScriptWorld) -> No
     """Its delay counts from the end; the reply says when it is due."""
     world.admit("a.example", "a.example")
     world.take()
-    exchanged = world.exchange(10, HORIZON_MS, Ended(1, DELAY_MS, b"", "status:200", 10))
+    exchanged = world.exchange(10, HORIZON_MS, EndedUrl(1, DELAY_MS, b"", "status:200", 10))
     assert (exchanged.ended, exchanged.urls) == (1, [])
     assert exchanged.next_due_ms == exchanged.now_ms + DELAY_MS
 
@@ -388,7 +388,7 @@ def test_url_returned_and_taken_in_one_call_is_the_same_url(world: ScriptWorld) 
     """A URL that goes back to its place with no rest for its host is the next one taken."""
     world.admit("a.example", "a.example")
     [url] = world.take().urls
-    exchanged = world.exchange(10, 0, Ended(1, 0, b"="))
+    exchanged = world.exchange(10, 0, EndedUrl(1, 0, b"="))
     assert [again.member for again in exchanged.urls] == [url.member]
     assert exchanged.ended == 1
 

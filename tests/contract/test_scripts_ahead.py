@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.scripts import Claim, Ended, Exchanged, fails
+from bigcrawl.redisdb.scripts import EndedUrl, ExchangeReply, GrantedClaim, news_of_failure
 from tests.support.redis_servers.script_world import DEADLINE_MS, DELAY_MS, seq_of
 
 if TYPE_CHECKING:
@@ -15,11 +15,11 @@ HOST = "a.example"
 HORIZON_MS = 500  # as a node has it
 
 
-def ahead(world: ScriptWorld, urls: int, *ended: Ended, take: int = 0, host: str = HOST) -> Exchanged:
+def ahead(world: ScriptWorld, urls: int, *ended: EndedUrl, take: int = 0, host: str = HOST) -> ExchangeReply:
     return world.exchange(take, HORIZON_MS, *ended, ahead=[(host, urls)])
 
 
-def seqs(exchanged: Exchanged) -> list[int]:
+def seqs(exchanged: ExchangeReply) -> list[int]:
     return [seq_of(url.member) for url in exchanged.urls]
 
 
@@ -60,7 +60,7 @@ def test_nothing_is_given_beyond_the_horizon(world: ScriptWorld) -> None:
     """A host that backs off, is retired, or rests after a fetch of which the node knows nothing."""
     world.admit(*[HOST] * 3)
     world.take()
-    world.end(Ended(1, DELAY_MS, b"", news=fails("error:timeout", (60_000, 60_000, 0, 0))))
+    world.end(EndedUrl(1, DELAY_MS, b"", news=news_of_failure("error:timeout", (60_000, 60_000, 0, 0))))
     assert not ahead(world, 9).urls
     world.advance(60_000 - HORIZON_MS)
     assert [url.due_ms - world.now_ms for url in ahead(world, 9).urls] == [HORIZON_MS] * 2
@@ -86,7 +86,7 @@ def test_all_go_back_when_their_node_dies(world: ScriptWorld) -> None:
     world.admit(*[HOST] * 4)
     ahead(world, 3)
     world.advance(10)
-    assert isinstance(world.claim("n2", dead_token=f"token-{world.who.node}"), Claim)
+    assert isinstance(world.claim("n2", dead_token=f"token-{world.who.node}"), GrantedClaim)
     assert not world.check().taken
     assert not ahead(world, 9).urls, "nobody knows which of them was fetched last"
     world.advance(DELAY_MS)

@@ -8,13 +8,13 @@ import pytest
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CRAWLS, host_prefix
-from bigcrawl.redisdb.scripts import Company
+from bigcrawl.redisdb.scripts import CrawlCompany
 from tests.support.redis_servers.script_world import LEASE_MS, T0, ScriptRunner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ALONE = Company(has_others=False, all_hold=True, longest_ms=0)
+ALONE = CrawlCompany(has_others=False, all_hold=True, longest_ms=0)
 DELAY_MS = 1_000
 MOST_MS = 60_000
 TURN_MS = 1_000
@@ -30,13 +30,13 @@ def meeting(runner: ScriptRunner) -> Iterator[ScriptRunner]:
 
 def beat(
     runner: ScriptRunner, at_ms: int, node: str, *, holds: bool = True, delay_ms: int = 5, rest_ms: int | None = None
-) -> Company:
+) -> CrawlCompany:
     """A sign of life of a node, or with a rest its last one; its first letter is its crawl."""
     leave = rest_ms is not None
     call = scripts.meet_crawls(
         node, node[0], LEASE_MS, delay_ms, holds=holds, leave=leave, rest_ms=rest_ms or 0, now_ms=T0 + at_ms
     )
-    company: Company = runner.run(call)
+    company: CrawlCompany = runner.run(call)
     return company
 
 
@@ -48,12 +48,12 @@ def test_newcomer_waits_until_all_nodes_of_the_other_crawl_hold_their_hosts(meet
     """Each of them says so after it has heard of the newcomer, who holds from the beginning."""
     beat(meeting, 0, "a1")
     beat(meeting, 0, "a2")
-    assert beat(meeting, 1, "b1") == Company(True, False, 5)
-    assert beat(meeting, 2, "a1", holds=False, delay_ms=7) == Company(True, True, 5)
+    assert beat(meeting, 1, "b1") == CrawlCompany(True, False, 5)
+    assert beat(meeting, 2, "a1", holds=False, delay_ms=7) == CrawlCompany(True, True, 5)
     beat(meeting, 3, "a1", delay_ms=7)
-    assert beat(meeting, 4, "b1") == Company(True, False, 7)
+    assert beat(meeting, 4, "b1") == CrawlCompany(True, False, 7)
     beat(meeting, 5, "a2")
-    assert beat(meeting, 6, "b1") == Company(True, True, 7)
+    assert beat(meeting, 6, "b1") == CrawlCompany(True, True, 7)
 
 
 def test_node_that_was_alone_holds_nothing_whatever_it_says(meeting: ScriptRunner) -> None:
@@ -75,7 +75,7 @@ def test_node_that_has_left_is_company_while_its_hosts_rest(meeting: ScriptRunne
     beat(meeting, 0, "b1")
     beat(meeting, 0, "a1")
     beat(meeting, 1_000, "b1", rest_ms=700)
-    assert beat(meeting, 1_700, "a1") == Company(True, True, 0)
+    assert beat(meeting, 1_700, "a1") == CrawlCompany(True, True, 0)
     assert beat(meeting, 1_701, "a1") == ALONE
 
 
@@ -83,7 +83,7 @@ def test_silent_node_is_company_until_its_hosts_have_rested(meeting: ScriptRunne
     """It may have fetched until its lease was over. One that held nothing has nothing that would be kept."""
     beat(meeting, 0, "a1")
     beat(meeting, 0, "b1", delay_ms=700)
-    assert beat(meeting, LEASE_MS + 700, "a1") == Company(True, True, 700)
+    assert beat(meeting, LEASE_MS + 700, "a1") == CrawlCompany(True, True, 700)
     assert beat(meeting, LEASE_MS + 701, "a1") == ALONE
 
 

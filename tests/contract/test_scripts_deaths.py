@@ -8,7 +8,7 @@ import pytest
 
 from bigcrawl.exceptions import OwnershipLostError
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.scripts import Claim, Ended, Identity, Refusal
+from bigcrawl.redisdb.scripts import EndedUrl, GrantedClaim, Identity, RefusedClaim
 from bigcrawl.scheduler.records.suspicion import Suspicion
 from tests.support.redis_servers.script_world import ABORT_MS, DEADLINE_MS, DELAY_MS, LEASE_MS
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def claim(
     world: ScriptWorld, node: str, in_process: str, *, told_of: str = "token-a", dead: bool = True
-) -> Claim | Refusal:
+) -> GrantedClaim | RefusedClaim:
     """Claim for `node`, telling of what the owner of a token had in process."""
     world.generation += 1
     call = scripts.claim_partition(
@@ -37,14 +37,14 @@ def claim(
         told_of=told_of,
         in_process=in_process,
     )
-    result: Claim | Refusal = world.runner.run(call)
-    if isinstance(result, Claim):
+    result: GrantedClaim | RefusedClaim = world.runner.run(call)
+    if isinstance(result, GrantedClaim):
         world.who = Identity(node, result.epoch, result.generation)
     return result
 
 
-def suspicions(claimed: Claim | Refusal) -> dict[int, Suspicion]:
-    assert isinstance(claimed, Claim)
+def suspicions(claimed: GrantedClaim | RefusedClaim) -> dict[int, Suspicion]:
+    assert isinstance(claimed, GrantedClaim)
     return {seq: Suspicion.read(text) for seq, text in claimed.deaths.items()}
 
 
@@ -82,7 +82,7 @@ def test_claim_that_tells_of_nobody_learns_whose_the_partition_was(taken: Script
     """An owner whose lease is over and that had URLs taken: who asks is told its token, and changes nothing."""
     taken.advance(LEASE_MS + 1)
     refusal = claim(taken, "b", "*", told_of="", dead=False)
-    assert refusal == Refusal(-1, "a", "token-a")
+    assert refusal == RefusedClaim(-1, "a", "token-a")
     assert taken.snapshot().taken.keys() == {1, 2, 3}
     assert claim(taken, "b", "*", told_of="token-x", dead=False) == refusal, "it tells of another one"
     assert list(suspicions(claim(taken, "b", " 2a ", dead=False))) == [2]
@@ -91,7 +91,7 @@ def test_claim_that_tells_of_nobody_learns_whose_the_partition_was(taken: Script
 def test_partition_with_nothing_taken_is_claimed_at_once(world: ScriptWorld) -> None:
     """There is nothing to tell of it."""
     world.advance(LEASE_MS + 1)
-    assert isinstance(claim(world, "b", "*", told_of="", dead=False), Claim)
+    assert isinstance(claim(world, "b", "*", told_of="", dead=False), GrantedClaim)
 
 
 def test_death_is_counted_once_however_often_it_is_claimed(taken: ScriptWorld) -> None:
@@ -113,7 +113,7 @@ def test_trial_alone_holds_for_its_take(taken: ScriptWorld) -> None:
     assert try_alone(taken, 1)
     assert try_alone(taken, 1), "repeated, it changes nothing"
     assert try_alone(taken, 2)
-    taken.end(Ended(2, DELAY_MS, b"="))
+    taken.end(EndedUrl(2, DELAY_MS, b"="))
     taken.advance(DELAY_MS)
     assert taken.take_seqs() == [2]
     found = suspicions(claim(taken, "c", " 1a 2a ", told_of="token-b"))

@@ -9,13 +9,13 @@ import pytest
 
 from bigcrawl.exceptions import OwnershipLostError, StaleCallError
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.scripts import Claim, Ended, HostNews, answers, fails
+from bigcrawl.redisdb.scripts import EndedUrl, GrantedClaim, HostNews, news_of_answer, news_of_failure
 from tests.support.redis_servers.script_world import ABORT_MS, DELAY_MS, LEASE_MS, T0, ScriptRunner, ScriptWorld, seq_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bigcrawl.redisdb.scripts import Reconciled
+    from bigcrawl.redisdb.scripts import ReconcileReply
     from tests.support.redis_servers.script_world import Url
 
 HOST = "a.example"
@@ -25,7 +25,7 @@ READS = ("cmdstat_zrange", "cmdstat_zscan")  # commands that read through a sort
 
 def portion(
     world: ScriptWorld, number: int, held: Sequence[tuple[int, Url]], *earlier: int, is_last: bool = True
-) -> Reconciled:
+) -> ReconcileReply:
     """One portion in the generation that the world has counted."""
     who = replace(world.who, generation=world.generation)
     call = scripts.reconcile_partition(
@@ -42,7 +42,7 @@ def portion(
         is_last=is_last,
         now_ms=world.now_ms,
     )
-    reply: Reconciled = world.runner.run(call)
+    reply: ReconcileReply = world.runner.run(call)
     world.who = who
     return reply
 
@@ -61,7 +61,7 @@ def test_call_of_an_earlier_generation_is_refused_and_changes_nothing(world: Scr
     world.admit(HOST)
     queued = b"2:\x00url\n"
     calls: dict[str, Any] = {
-        "exchange": scripts.exchange_urls(world.keys, world.who, 1, 9, 0, 0, [Ended(seq, 0)], world.now_ms),
+        "exchange": scripts.exchange_urls(world.keys, world.who, 1, 9, 0, 0, [EndedUrl(seq, 0)], world.now_ms),
         "drop": scripts.drop_urls(world.keys, world.who, HOST, "dropped:forbidden", [(queued, b"x" * 12)]),
         "park": scripts.park_urls(world.keys, world.who, HOST, b"batch", [queued]),
         "set aside": scripts.set_aside_urls(world.keys, world.who, 1, [(seq, b"batch")], world.now_ms),
@@ -100,10 +100,10 @@ def test_claim_by_the_owner_is_taken_once(world: ScriptWorld) -> None:
     [row] = taken_rows(world, HOST)
     world.reconcile([row])
     world.generation -= 1
-    assert not isinstance(world.claim("a"), Claim)
+    assert not isinstance(world.claim("a"), GrantedClaim)
     assert list(world.check().taken) == [1]
     world.generation += 1
-    assert isinstance(world.claim("a"), Claim)
+    assert isinstance(world.claim("a"), GrantedClaim)
 
 
 def test_portions_come_to_the_same_as_one_call(world: ScriptWorld) -> None:
@@ -137,7 +137,7 @@ def test_second_portion_needs_the_first(world: ScriptWorld) -> None:
 def test_end_that_was_carried_out_unheard_is_told_of(world: ScriptWorld, member: bytes) -> None:
     """It is not taken again, and so not ended, nor counted, twice; one that did not arrive is still to be told."""
     taken_rows(world, HOST, "b.example")
-    world.end(Ended(1, DELAY_MS, member, "status:200"))
+    world.end(EndedUrl(1, DELAY_MS, member, "status:200"))
     before = world.check()
     world.generation += 1
     who = replace(world.who, generation=world.generation)
@@ -214,13 +214,18 @@ def calls_of(world: ScriptWorld, prefixes: tuple[str, ...] = ("cmdstat_z",)) -> 
 # --- how long hosts rest whose owner died in mid-fetch
 
 
-@pytest.mark.parametrize("news", [answers(), fails("status:503", (30_000, 60_000, 0, 0))], ids=["delay", "back-off"])
+@pytest.mark.parametrize(
+    "news", [news_of_answer(), news_of_failure("status:503", (30_000, 60_000, 0, 0))], ids=["delay", "back-off"]
+)
 def test_host_whose_owner_died_rests_as_long_as_the_last_time(world: ScriptWorld, news: HostNews) -> None:
     """Its Crawl-delay, its rule, or its back-off: not the delay of hosts of which nothing is known."""
-    rest_ms = 30_000 if news != answers() else 10_000
+    rest_ms = 30_000 if news != news_of_answer() else 10_000
     world.admit(HOST, HOST, "b.example", "b.example")
     world.take()
-    world.end(Ended(1, 10_000, b"", "status:200", 0, news, 700), Ended(3, DELAY_MS, b"", "status:200", 0, answers()))
+    world.end(
+        EndedUrl(1, 10_000, b"", "status:200", 0, news, 700),
+        EndedUrl(3, DELAY_MS, b"", "status:200", 0, news_of_answer()),
+    )
     world.advance(rest_ms)
     assert sorted(world.take_seqs()) == [2, 4]
     world.advance(200)
@@ -234,7 +239,7 @@ def test_host_whose_owner_may_fetch_still_rests_when_that_is_over(world: ScriptW
     """And its own delay beyond it."""
     world.admit(HOST, HOST)
     world.take()
-    world.end(Ended(1, 10_000, b"", "status:200", 0, answers()))
+    world.end(EndedUrl(1, 10_000, b"", "status:200", 0, news_of_answer()))
     world.advance(10_000)
     assert world.take_seqs() == [2]
     world.advance(LEASE_MS)
@@ -247,17 +252,17 @@ def test_longer_delay_is_remembered_while_a_url_is_in_process(world: ScriptWorld
     record = world.keys.host + HOST
     world.admit(HOST, HOST, HOST)
     world.take()
-    world.end(Ended(1, 10_000, b"", "status:200", 0, answers()))
+    world.end(EndedUrl(1, 10_000, b"", "status:200", 0, news_of_answer()))
     assert world.client.hget(record, "delay") == b"10000"
     world.advance(10_000)
     world.take()
     assert world.client.pttl(record) > 3_500_000
-    world.end(Ended(2, DELAY_MS, b"", "status:200", 0, answers()))
+    world.end(EndedUrl(2, DELAY_MS, b"", "status:200", 0, news_of_answer()))
     assert world.client.hget(record, "delay") is None
 
 
-@pytest.mark.parametrize("end", [Ended(1, 90_000, b"="), Ended(1, 0, b"", "dropped:forbidden")])
-def test_what_was_not_fetched_says_nothing_of_the_delay(world: ScriptWorld, end: Ended) -> None:
+@pytest.mark.parametrize("end", [EndedUrl(1, 90_000, b"="), EndedUrl(1, 0, b"", "dropped:forbidden")])
+def test_what_was_not_fetched_says_nothing_of_the_delay(world: ScriptWorld, end: EndedUrl) -> None:
     """A URL that was put off, or dropped, leaves the host's delay as it was."""
     world.admit(HOST)
     world.take()

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import ListKeys
+from bigcrawl.redisdb.scripts import entries
 from tests.support.redis_servers.script_world import LEASE_MS, T0
 
 if TYPE_CHECKING:
-    from bigcrawl.redisdb.scripts import EntryBatch, Taken
+    from bigcrawl.redisdb.scripts.entries import EntryBatch, TakenEntries
     from tests.support.redis_servers.script_world import ScriptRunner
 
 
@@ -24,9 +24,9 @@ class ListWorld:
         self.keys = ListKeys(f"{name}:start_urls")
         self.now_ms = T0
 
-    def take(self, batch: str, ended: str = "", *, entries_max: int = 2, bytes_max: int = 1_000) -> Taken:
-        call = scripts.take_entries(self.keys, batch, LEASE_MS, ended, entries_max, bytes_max, 100, self.now_ms)
-        taken: Taken = self.runner.run(call)
+    def take(self, batch: str, ended: str = "", *, entries_max: int = 2, bytes_max: int = 1_000) -> TakenEntries:
+        call = entries.take_entries(self.keys, batch, LEASE_MS, ended, entries_max, bytes_max, 100, self.now_ms)
+        taken: TakenEntries = self.runner.run(call)
         return taken
 
     def batch(self, name: str, ended: str = "", **more: int) -> EntryBatch:

@@ -8,9 +8,18 @@ import pytest
 
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import OwnershipLostError
-from bigcrawl.politeness.backoff_policy import BackoffPolicy, backoff
+from bigcrawl.politeness.backoff_policy import BackoffPolicy, backoff_of_failure
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.scripts import RETIRED_MS, Claim, Ended, HostNews, Identity, answers, fails, moved
+from bigcrawl.redisdb.scripts import (
+    RETIRED_MS,
+    EndedUrl,
+    GrantedClaim,
+    HostNews,
+    Identity,
+    news_of_answer,
+    news_of_failure,
+    news_of_move,
+)
 from tests.support.redis_servers.script_world import DELAY_MS, ScriptWorld
 
 if TYPE_CHECKING:
@@ -25,14 +34,14 @@ SNOOZED_MAX = 2048  # as in exchange_urls.lua
 def failure(
     why: str = "error:timeout", *, longer: int = 0, failures_max: int = 0, order: int | None = None
 ) -> HostNews:
-    return fails(why, (FIRST_MS, LONGEST_MS, longer, failures_max), order)
+    return news_of_failure(why, (FIRST_MS, LONGEST_MS, longer, failures_max), order)
 
 
 def fail(world: ScriptWorld, news: HostNews, delay_ms: int = DELAY_MS) -> int:
     """Let time pass until the host is due, take its first URL, and let it fail; the rest that follows, in ms."""
     world.now_ms = max(world.now_ms, world.next_ms(HOST))
     [seq] = world.take_seqs()
-    assert world.end(Ended(seq, delay_ms, b"%d:again" % seq, "retried:x", 0, news)) == 1
+    assert world.end(EndedUrl(seq, delay_ms, b"%d:again" % seq, "retried:x", 0, news)) == 1
     return world.next_ms(HOST) - world.now_ms
 
 
@@ -73,7 +82,7 @@ def test_answer_ends_the_back_off(world: ScriptWorld) -> None:
     fail(world, failure())
     world.advance(4 * FIRST_MS)
     [seq] = world.take_seqs()
-    world.end(Ended(seq, DELAY_MS, b"", "status:200", 10, answers()))
+    world.end(EndedUrl(seq, DELAY_MS, b"", "status:200", 10, news_of_answer()))
     assert not {"failures", "why", "failed"} & record(world).keys()
     assert world.host_state(HOST) == f"ready {DELAY_MS}"
     assert fail(world, failure()) == FIRST_MS
@@ -93,9 +102,9 @@ def test_failures_are_kept_for_the_next_owner(world: ScriptWorld) -> None:
     """A host's record outlives its node and its next time, by four times the back-off, without any URL of it."""
     world.admit(HOST)
     [seq] = world.take_seqs()
-    world.end(Ended(seq, 0, b"", "error:refused", 0, failure("error:refused")))
+    world.end(EndedUrl(seq, 0, b"", "error:refused", 0, failure("error:refused")))
     assert 5 * FIRST_MS + 110_000 < world.client.pttl(world.keys.host + HOST) <= 5 * FIRST_MS + 120_000
-    assert isinstance(world.claim("b", "token-a"), Claim)
+    assert isinstance(world.claim("b", "token-a"), GrantedClaim)
     world.admit_as(2, world.urls(HOST))
     assert world.host_state(HOST) == f"ready {FIRST_MS}"
     assert fail(world, failure()) == 4 * FIRST_MS
@@ -107,7 +116,7 @@ def test_failed_url_goes_where_it_is_told(world: ScriptWorld) -> None:
     fail(world, failure(order=1 << 33))
     world.advance(FIRST_MS)
     assert world.take_seqs() == [2]
-    world.end(Ended(2, 0, b"2:again", "", 0, failure()))
+    world.end(EndedUrl(2, 0, b"2:again", "", 0, failure()))
     world.advance(4 * FIRST_MS)
     assert world.take_seqs() == [2]
     world.check()
@@ -122,7 +131,7 @@ def test_fetches_that_fail_together_count_once(runner: ScriptRunner, crawl_name:
     for _ in range(3):
         seqs += world.take_seqs()
         world.advance(DELAY_MS)
-    world.end(*(Ended(seq, 0, b"=", "", 0, failure()) for seq in seqs))
+    world.end(*(EndedUrl(seq, 0, b"=", "", 0, failure()) for seq in seqs))
     assert record(world)["failures"] == "1"
     assert world.next_ms(HOST) == world.now_ms + FIRST_MS
     world.check()
@@ -132,7 +141,7 @@ def test_repeat_counts_no_failure_twice(world: ScriptWorld) -> None:
     """The reply may be lost: the same end once more changes nothing."""
     world.admit(HOST)
     world.take()
-    end = Ended(1, 0, b"=", "", 0, failure())
+    end = EndedUrl(1, 0, b"=", "", 0, failure())
     world.end(end)
     before = record(world)
     world.advance(500)
@@ -151,7 +160,7 @@ def test_long_back_off_is_told_to_the_owner(world: ScriptWorld) -> None:
     assert world.count("snoozes") == 1
     world.advance(160_000)
     [seq] = world.take_seqs()
-    world.end(Ended(seq, 0, b"=", "", 0, answers()))
+    world.end(EndedUrl(seq, 0, b"=", "", 0, news_of_answer()))
     assert (snoozed(world), world.count("snoozes")) == ({}, 2)
 
 
@@ -178,11 +187,11 @@ def test_returned_url_goes_where_it_is_told_and_says_nothing_of_its_host(world: 
     world.now_ms = world.next_ms(HOST)
     [first] = world.take_seqs()
     behind = 1 << 40
-    world.end(Ended(first, 0, b"%d:moved" % first, "put_off", 0, moved(behind)))
+    world.end(EndedUrl(first, 0, b"%d:moved" % first, "put_off", 0, news_of_move(behind)))
     assert record(world)["failures"] == "1"
     [second] = world.take_seqs()
     assert second != first
-    world.end(Ended(second, 0, b"", "status:200"))
+    world.end(EndedUrl(second, 0, b"", "status:200"))
     assert world.take_seqs() == [first]
     taken = world.client.hget(world.keys.taken, str(first))
     assert taken is not None
@@ -209,7 +218,7 @@ def test_host_is_retired_after_so_many_failures(world: ScriptWorld) -> None:
     assert snoozed(world)[HOST] >= RETIRED_MS
     world.advance(400 * DAY_MS)
     assert world.take_seqs() == []
-    assert isinstance(world.claim("b", "token-a"), Claim)
+    assert isinstance(world.claim("b", "token-a"), GrantedClaim)
     world.reconcile()
     world.admit_as(2, world.urls(HOST))
     assert world.take_seqs(horizon_ms=500) == []
@@ -224,7 +233,7 @@ def test_host_that_is_gone_is_asked_a_handful_of_times_in_a_day(world: ScriptWor
         chosen.backoff_first_ms, chosen.backoff_longest_ms, chosen.retry_after_max_ms, chosen.host_failures_max
     )
     world.admit(HOST)
-    waits = [fail(world, fails("error:timeout", backoff(policy, 0.0))) for _ in range(8)]
+    waits = [fail(world, news_of_failure("error:timeout", backoff_of_failure(policy, 0.0))) for _ in range(8)]
     assert waits[:-1] == sorted(waits[:-1])
     assert DAY_MS / 2 <= sum(waits[:-1]) <= DAY_MS
     assert snoozed(world)[HOST] >= RETIRED_MS
@@ -238,10 +247,10 @@ def test_answer_brings_a_retired_host_back(runner: ScriptRunner, crawl_name: str
     first = world.take_seqs()
     world.advance(DELAY_MS)
     second = world.take_seqs()
-    world.end(Ended(first[0], 0, b"=", "", 0, failure(failures_max=1)))
+    world.end(EndedUrl(first[0], 0, b"=", "", 0, failure(failures_max=1)))
     world.advance(60_000)
     assert world.take_seqs() == []
-    world.end(Ended(second[0], DELAY_MS, b"", "status:200", 1, answers()))
+    world.end(EndedUrl(second[0], DELAY_MS, b"", "status:200", 1, news_of_answer()))
     assert snoozed(world) == {}
     assert world.host_state(HOST) == f"ready {DELAY_MS}"
     world.check()
@@ -254,7 +263,7 @@ def test_snoozed_hosts_are_bounded(world: ScriptWorld) -> None:
     for _ in hosts:
         [url] = world.take(1).urls
         seq = int(url.member.partition(b":")[0])
-        world.end(Ended(seq, 0, b"=", "", 0, failure(failures_max=1)))
+        world.end(EndedUrl(seq, 0, b"=", "", 0, failure(failures_max=1)))
         world.advance(1)
     assert len(snoozed(world)) == SNOOZED_MAX
     assert "failures" not in record(world, hosts[0])
@@ -278,7 +287,7 @@ def test_snoozed_hosts_that_failed_so_often_are_retired(world: ScriptWorld) -> N
         fail(world, failure())
     world.admit("b.example")
     [seq] = world.take_seqs()
-    world.end(Ended(seq, 0, b"=", "", 0, fails("status:503", (90_000, LONGEST_MS, 0, 0))))
+    world.end(EndedUrl(seq, 0, b"=", "", 0, news_of_failure("status:503", (90_000, LONGEST_MS, 0, 0))))
     before = snoozed(world)
     assert before.keys() == {HOST, "b.example"}
     assert retire_snoozed(world, 5) == 0
@@ -304,7 +313,7 @@ def test_host_that_is_asked_while_it_is_retired_comes_back_with_its_answer(world
     world.now_ms = world.next_ms(HOST)
     [seq] = world.take_seqs()
     assert retire_snoozed(world, 4) == 1
-    world.end(Ended(seq, DELAY_MS, b"", "status:200", 1, answers()))
+    world.end(EndedUrl(seq, DELAY_MS, b"", "status:200", 1, news_of_answer()))
     assert snoozed(world) == {}
     assert world.host_state(HOST) == f"ready {DELAY_MS}"
     world.check()
@@ -315,7 +324,7 @@ def test_another_owner_retires_nothing(world: ScriptWorld) -> None:
     world.admit(HOST)
     for _ in range(4):
         fail(world, failure())
-    assert isinstance(world.claim("b", "token-a"), Claim)
+    assert isinstance(world.claim("b", "token-a"), GrantedClaim)
     with pytest.raises(OwnershipLostError):
         retire_snoozed(world, 1, node="a")
     assert snoozed(world)[HOST] < RETIRED_MS
@@ -330,11 +339,11 @@ def test_answer_may_give_the_next_try_another_place(world: ScriptWorld) -> None:
     world.admit(HOST, HOST)
     fail(world, failure(order=5))
     assert record(world)["failures"] == "1"
-    fail(world, answers(1 << 33))
+    fail(world, news_of_answer(1 << 33))
     assert not {"failures", "why", "failed"} & record(world).keys()
     world.advance(DELAY_MS)
     [other] = world.take_seqs()
-    world.end(Ended(other, 0, b"", "status:200", 10, answers()))
+    world.end(EndedUrl(other, 0, b"", "status:200", 10, news_of_answer()))
     [last] = world.take_seqs()
     assert last != other
     world.check()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.scripts import Claim
+from bigcrawl.redisdb.scripts import GrantedClaim
 from tests.support.redis_servers.script_world import ABORT_MS, DEADLINE_MS, DELAY_MS, LEASE_MS
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def test_hosts_rest_when_redis_has_forgotten_the_last_claim(world: ScriptWorld, 
     assert world.take_seqs() == []
     world.advance(2)
     assert world.take_seqs() == [1]
-    assert isinstance(claim, Claim)
+    assert isinstance(claim, GrantedClaim)
     assert claim.rest_ms == world.now_ms - 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -525,9 +525,10 @@ def passing(
 def test_nodes_learn_of_each_other(runner: ScriptRunner, crawl: CrawlKeys) -> None:
     """A beat brings the reports of all that live; silence of a lease hides a node, ten leases forget it."""
 
-    def beat(node: str, now_ms: int, **options: bool) -> dict[str, str]:
+    def beat(node: str, now_ms: int, **options: Any) -> dict[str, str]:
         report = json.dumps({"pages": now_ms})
-        told: dict[str, str] = runner.run(scripts.beat_node(crawl, node, report, LEASE_MS, now_ms=now_ms, **options))
+        call = scripts.beat_node(crawl, node, report, LEASE_MS, now_ms=now_ms, **options)
+        told: dict[str, str] = runner.run(call).reports
         return told
 
     assert beat("a", 1_000_000) == {"a": '{"pages": 1000000}'}

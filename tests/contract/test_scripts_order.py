@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tests.support.redis_servers.script_world import DELAY_MS, ScriptWorld
 
 if TYPE_CHECKING:
-    from bigcrawl.redisdb.scripts import Exchanged
+    from bigcrawl.redisdb.scripts import ExchangeReply
     from tests.support.redis_servers.script_world import ScriptRunner
 
 
@@ -48,5 +48,40 @@ def test_connections_of_hosts_come_in_the_order_of_the_hosts(runner: ScriptRunne
     assert _hosts(world.take()) == ["z.example", "a.example"]
 
 
-def _hosts(taken: Exchanged) -> list[str]:
+def test_new_host_passes_those_that_have_been_due_for_less_than_its_head_start(world: ScriptWorld) -> None:
+    world.admit("long.example")
+    world.advance(3_000)
+    world.admit("short.example")
+    world.advance(3_000)
+    world.head_start_ms = 5_000
+    world.admit("new.example")
+    assert _hosts(world.take()) == ["long.example", "new.example", "short.example"]
+    world.check()
+
+
+def test_host_that_was_fetched_has_no_head_start(world: ScriptWorld) -> None:
+    """Whether its robots.txt is known is not asked: its record says when it was fetched."""
+    world.admit("old.example")
+    world.take()
+    world.acknowledge(1)
+    world.advance(DELAY_MS + 1)
+    world.admit("other.example")
+    world.advance(1)
+    world.head_start_ms = 60_000
+    world.admit("old.example")
+    assert _hosts(world.take()) == ["other.example", "old.example"]
+
+
+def test_head_start_shortens_no_rest(world: ScriptWorld) -> None:
+    world.head_start_ms = 60_000
+    world.admit("a.example")
+    world.take()
+    world.acknowledge(1)
+    world.admit("a.example")
+    assert world.take().urls == []
+    world.advance(DELAY_MS)
+    assert _hosts(world.take()) == ["a.example"]
+
+
+def _hosts(taken: ExchangeReply) -> list[str]:
     return [url.host for url in taken.urls]

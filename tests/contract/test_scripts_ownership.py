@@ -9,7 +9,7 @@ import redis
 
 from bigcrawl.exceptions import OwnershipLostError
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.scripts import Claim, Ended, Refusal
+from bigcrawl.redisdb.scripts import EndedUrl, GrantedClaim, RefusedClaim
 from tests.support.redis_servers.script_world import (
     ABORT_MS,
     DEADLINE_MS,
@@ -23,7 +23,7 @@ from tests.support.redis_servers.script_world import (
 )
 
 if TYPE_CHECKING:
-    from bigcrawl.redisdb.scripts import Exchanged, PartitionView
+    from bigcrawl.redisdb.scripts import ExchangeReply, PartitionView
     from tests.support.redis_servers.script_world import Url
 
 BUSY_MS = 7_000  # how long the owner in these tests had its URLs when it died
@@ -46,7 +46,7 @@ def inbox_ids(world: ScriptWorld) -> list[str]:
     return [entry_id.decode() for entry_id, _ in world.client.xrange(world.keys.inbox)]
 
 
-def held_rows(taken: Exchanged) -> list[tuple[int, Url]]:
+def held_rows(taken: ExchangeReply) -> list[tuple[int, Url]]:
     return [(seq_of(url.member), (url.host, seq_of(url.member), url.member)) for url in taken.urls]
 
 
@@ -71,7 +71,7 @@ def abandoned(world: ScriptWorld) -> ScriptWorld:
 
 def test_first_claim_of_a_partition(fresh: ScriptWorld) -> None:
     """Nobody's partition is won at once, above the epoch that the disk knows, and unknown as begun."""
-    assert fresh.claim("a", epoch_min=41) == Claim(42, 0, "0-0", 0, committed=False)
+    assert fresh.claim("a", epoch_min=41) == GrantedClaim(42, 0, "0-0", 0, committed=False)
 
 
 def test_begun_partition_says_so(world: ScriptWorld) -> None:
@@ -79,15 +79,15 @@ def test_begun_partition_says_so(world: ScriptWorld) -> None:
     world.admit("a.example")
     append(world, "a", 1)
     claim = world.claim("a")
-    assert claim == Claim(2, 1, inbox_ids(world)[0], 0, committed=True)
+    assert claim == GrantedClaim(2, 1, inbox_ids(world)[0], 0, committed=True)
 
 
 def test_live_owner_is_refused_to_others(world: ScriptWorld) -> None:
     """Before the lease has run out another node only learns who owns the partition and for how long."""
     mine = world.who
     world.advance(LEASE_MS - 1)
-    assert world.claim("b") == Refusal(1, "a", "token-a")
-    assert world.claim("b", "token-of-another") == Refusal(1, "a", "token-a")
+    assert world.claim("b") == RefusedClaim(1, "a", "token-a")
+    assert world.claim("b", "token-of-another") == RefusedClaim(1, "a", "token-a")
     assert world.who == mine
     world.admit("a.example")
 
@@ -100,9 +100,9 @@ def test_lease_is_renewed_by_looking(world: ScriptWorld) -> None:
     world.advance(LEASE_MS - 1)
     view = world.runner.run(scripts.look_partition(world.keys, None, LEASE_MS, world.now_ms))
     assert (view.owned, view.lease_left_ms, view.node) == (False, 1, "a")
-    assert isinstance(world.claim("b"), Refusal)
+    assert isinstance(world.claim("b"), RefusedClaim)
     world.advance(1)
-    assert isinstance(world.claim("b"), Claim)
+    assert isinstance(world.claim("b"), GrantedClaim)
 
 
 def renew(worlds: list[ScriptWorld], node: str = "a", now_ms: int | None = None) -> list[int]:
@@ -137,7 +137,7 @@ def test_leases_of_many_are_renewed_and_lost_ones_are_named(four: list[ScriptWor
     mine = [world.who for world in four]
     then_ms = four[0].now_ms + LEASE_MS - 1
     four[1].advance(LEASE_MS)
-    assert isinstance(four[1].claim("b"), Claim)
+    assert isinstance(four[1].claim("b"), GrantedClaim)
     four[1].who = mine[1]
     four[2].runner.run(scripts.release_partition(four[2].keys, four[2].who))
     before = [world.client.hgetall(world.keys.owner) for world in four]
@@ -195,7 +195,7 @@ def test_takeover_returns_urls_and_lets_hosts_rest(
     world = abandoned
     world.advance(wait_ms)
     claim = world.claim("b", dead_token)
-    assert isinstance(claim, Claim)
+    assert isinstance(claim, GrantedClaim)
     assert claim.returned == 2
     assert world.host_state("a.example") == world.host_state("b.example") == f"ready {rest_ms}"
     assert world.check().hot == 5
@@ -245,8 +245,8 @@ def test_claim_repeated_makes_one_more_epoch_and_nothing_else(abandoned: ScriptW
     first = world.claim("b", "token-a")
     before = world.check()
     second = world.claim("b", "token-a")
-    assert isinstance(first, Claim)
-    assert isinstance(second, Claim)
+    assert isinstance(first, GrantedClaim)
+    assert isinstance(second, GrantedClaim)
     assert (second.epoch, second.returned) == (first.epoch + 1, 0)
     assert world.check() == before
 
@@ -275,7 +275,7 @@ def test_release_waits_for_taken_urls(world: ScriptWorld) -> None:
     assert world.runner.run(scripts.release_partition(world.keys, mine)) == 1
     assert world.runner.run(scripts.release_partition(world.keys, mine)) == 0
     assert look(world).node == ""
-    assert world.claim("b") == Claim(2, 1, "0-0", 0, committed=True)
+    assert world.claim("b") == GrantedClaim(2, 1, "0-0", 0, committed=True)
 
 
 # --- reconcile
@@ -319,10 +319,10 @@ def test_lost_reply_of_a_return(world: ScriptWorld, member: bytes) -> None:
     """A returned URL that the owner still holds leaves its queue again, whatever it is called there."""
     world.admit("a.example", "a.example")
     taken = world.take()
-    world.end(Ended(1, 0, member))
+    world.end(EndedUrl(1, 0, member))
     assert world.reconcile(held_rows(taken)) == (0, 1, 0)
     assert world.check().hot == 1
-    assert world.end(Ended(1, 0, member)) == 1
+    assert world.end(EndedUrl(1, 0, member)) == 1
     assert world.check().hot == 2
     world.advance(DELAY_MS)
     assert world.take_seqs() == [1]
@@ -382,7 +382,7 @@ def test_forgotten_rest_is_kept(world: ScriptWorld) -> None:
     world.reconcile(held, [], rests)
     world.check()
     assert world.host_state("waits.example") == world.host_state("taken.example") == "ready 8000"
-    world.end(Ended(2, 0, b""))
+    world.end(EndedUrl(2, 0, b""))
     assert world.host_state("held.example") == "ready 8000"
     world.admit("nowhere.example")
     assert world.host_state("nowhere.example") == "ready 8000"
@@ -547,7 +547,7 @@ def test_brief_look_renews_the_lease_and_tells_what_an_owner_needs_every_second(
     whole = look(world)
     assert brief.lease_left_ms == LEASE_MS // 2
     assert whole.lease_left_ms == LEASE_MS
-    for name in ("now_ms", "owned", "node", "epoch", "next_due_ms", "inbox_id", "folded"):
+    for name in ("now_ms", "owned", "node", "epoch", "next_due_ms", "inbox_id", "last_folded_entry"):
         assert getattr(brief, name) == getattr(whole, name)
     assert brief.state == {"folded": "5-1", "appended_urls": "7", "folded_urls": "2", "snoozes": "3"}
     assert brief.state.items() < whole.state.items()

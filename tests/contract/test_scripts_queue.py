@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import ListKeys
+from bigcrawl.redisdb.scripts import entries
 
 if TYPE_CHECKING:
-    from bigcrawl.redisdb.scripts import QueuePart
+    from bigcrawl.redisdb.scripts.entries import QueuePart
     from tests.support.redis_servers.script_world import ScriptRunner
 
 
 def part_of(
     runner: ScriptRunner, key: str, rank: int, end: str = "right", entries_max: int = 40, bytes_max: int = 10_000
 ) -> QueuePart:
-    part: QueuePart = runner.run(scripts.read_queue(ListKeys(key), rank, end, entries_max, bytes_max, 100))
+    part: QueuePart = runner.run(entries.read_queue(ListKeys(key), rank, end, entries_max, bytes_max, 100))
     return part
 
 

@@ -11,7 +11,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
 
 if TYPE_CHECKING:
-    from bigcrawl.redisdb.scripts import Starts
+    from bigcrawl.redisdb.scripts import StartTimes
     from tests.support.redis_servers.script_world import ScriptRunner
 
 T0_MS = 1_700_000_000_000
@@ -26,7 +26,7 @@ class Gate:
         self.page_us = 100_000
         self.bytes_us = 0
 
-    def ask(self, at_ms: int, wanted: int, *, share: int = 1_000, debt_us: int = 0, given_back: int = 0) -> Starts:
+    def ask(self, at_ms: int, wanted: int, *, share: int = 1_000, debt_us: int = 0, given_back: int = 0) -> StartTimes:
         call = scripts.grant_starts(
             self._keys,
             page_us=self.page_us,
@@ -38,7 +38,7 @@ class Gate:
             horizon_ms=HORIZON_MS,
             now_ms=T0_MS + at_ms,
         )
-        starts: Starts = self._runner.run(call)
+        starts: StartTimes = self._runner.run(call)
         return starts
 
     def times(self, at_ms: int, wanted: int, **options: int) -> list[int]:

@@ -9,7 +9,7 @@ import pytest
 
 from bigcrawl.exceptions import CorruptionError, TransientStoreError
 from bigcrawl.store import series as series_module
-from bigcrawl.store.objects import Objects
+from bigcrawl.store.objects import ObjectStore
 from bigcrawl.store.series import PointSeries
 from tests.support.servers.gs_server import new_gs_bucket
 from tests.support.servers.s3_server import new_bucket
@@ -23,12 +23,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:Sending a large body directly:Re
 
 
 @pytest.fixture(params=["file", "s3", "gs"])
-def objects(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Objects:
+def objects(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
     if request.param == "s3":
-        return Objects(new_bucket(request.getfixturevalue("s3_endpoint"), monkeypatch))
+        return ObjectStore(new_bucket(request.getfixturevalue("s3_endpoint"), monkeypatch))
     if request.param == "gs":
-        return Objects(new_gs_bucket(request.getfixturevalue("gs_endpoint"), monkeypatch))
-    return Objects(f"file://{tmp_path}/store")
+        return ObjectStore(new_gs_bucket(request.getfixturevalue("gs_endpoint"), monkeypatch))
+    return ObjectStore(f"file://{tmp_path}/store")
 
 
 class Files:
@@ -51,7 +51,7 @@ class Files:
         series.put(epoch, number, b"state %d" % number, lengths, self.read)
 
 
-def fetched(objects: Objects) -> tuple[tuple[int, int] | None, bytes, dict[str, bytes]]:
+def fetched(objects: ObjectStore) -> tuple[tuple[int, int] | None, bytes, dict[str, bytes]]:
     """What a new owner gets: the place of the point, its state and its files."""
     series, files = PointSeries(objects, "crawl/p0001"), Files()
     place = series.find_newest()
@@ -59,7 +59,7 @@ def fetched(objects: Objects) -> tuple[tuple[int, int] | None, bytes, dict[str, 
     return place, state, {name: bytes(data) for name, data in files.fetched.items()}
 
 
-def test_objects_are_whole_listed_with_sizes_and_deleted(objects: Objects) -> None:
+def test_objects_are_whole_listed_with_sizes_and_deleted(objects: ObjectStore) -> None:
     """A missing object is None, no error; deleting it again changes nothing."""
     assert objects.get("a/b") is None
     assert objects.list("a") == {}
@@ -73,7 +73,7 @@ def test_objects_are_whole_listed_with_sizes_and_deleted(objects: Objects) -> No
     assert objects.list("a") == {"a/c/d@0-4": 0}
 
 
-def test_each_point_brings_back_what_the_files_held(objects: Objects, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_point_brings_back_what_the_files_held(objects: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of all sizes grow, come and go over several epochs; each point is the files of its moment."""
     monkeypatch.setattr(series_module, "SMALL_BYTES", 400)
     monkeypatch.setattr(series_module, "PIECE_BYTES_MAX", 1_000)
@@ -101,7 +101,7 @@ def test_each_point_brings_back_what_the_files_held(objects: Objects, monkeypatc
     assert len(objects.list("crawl/p0001")) <= 2 * len(point.objects) + 2, "nothing else is left"
 
 
-def test_a_point_writes_only_what_is_new(objects: Objects, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_point_writes_only_what_is_new(objects: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand appends to a file make few pieces of it, and few bytes more than the file has."""
     files, series, written = Files(), PointSeries(objects, "crawl/p0001"), 0
     put = objects.put
@@ -123,7 +123,7 @@ def test_a_point_writes_only_what_is_new(objects: Objects, monkeypatch: pytest.M
     assert fetched(objects)[2] == files.bytes
 
 
-def test_a_damaged_point_is_passed_over_for_the_one_before(objects: Objects) -> None:
+def test_a_damaged_point_is_passed_over_for_the_one_before(objects: ObjectStore) -> None:
     """A crc32 protects every byte; with both points damaged, nothing is fetched."""
     files, series = Files(), PointSeries(objects, "crawl/p0001")
     files.bytes = {"run-1": b"abc"}
@@ -149,23 +149,23 @@ def test_a_damaged_point_is_passed_over_for_the_one_before(objects: Objects) -> 
 MARK, OTHER_MARK = "crawl/store-1", "crawl/store-2"
 
 
-def become(store: Objects, held: dict[str, bytes]) -> None:
+def become(store: ObjectStore, held: dict[str, bytes]) -> None:
     """Let a store hold these objects and no others."""
     store.delete(store.list("crawl").keys() - held.keys())
     for name, data in held.items():
         store.put(name, data)
 
 
-def held_by(store: Objects) -> dict[str, bytes]:
+def held_by(store: ObjectStore) -> dict[str, bytes]:
     return {name: store.get(name) or b"" for name in store.list("crawl")}
 
 
 @pytest.mark.parametrize("change", ["mark gone", "another mark", "empty"])
-def test_a_store_that_becomes_another_one_has_and_lacks_nothing(objects: Objects, change: str) -> None:
+def test_a_store_that_becomes_another_one_has_and_lacks_nothing(objects: ObjectStore, change: str) -> None:
     """No point counts there and nothing is taken for missing; once it is the right one again, all goes on."""
-    behind = Objects(objects.url)
+    behind = ObjectStore(objects.url)
     objects.put(MARK, b"")
-    objects.require(MARK)
+    objects.require_mark(MARK)
     files, series = Files(), PointSeries(objects, "crawl/p0001")
     files.bytes = {"run-1": b"abc"}
     files.put(series, 1, 1)
@@ -189,11 +189,11 @@ def test_a_store_that_becomes_another_one_has_and_lacks_nothing(objects: Objects
     assert fetched(objects) == ((1, 3), b"state 3", {"run-1": b"abcdef"})
 
 
-def test_a_store_that_goes_back_gets_all_again(objects: Objects, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_goes_back_gets_all_again(objects: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its mark is there, the last point is not: the next one does not count, and the one after it is whole."""
     monkeypatch.setattr(series_module, "SMALL_BYTES", 4)  # each piece is an object
     objects.put(MARK, b"")
-    objects.require(MARK)
+    objects.require_mark(MARK)
     files, series = Files(), PointSeries(objects, "crawl/p0001")
     files.bytes = {"run-1": b"abcdefgh"}
     files.put(series, 1, 1)

@@ -9,7 +9,7 @@ import pytest
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.store import whole_files
-from bigcrawl.store.whole_files import WholeFiles
+from bigcrawl.store.whole_files import StoredFiles
 from tests.support.servers.gs_server import new_gs_bucket
 from tests.support.servers.s3_server import new_bucket
 
@@ -25,16 +25,16 @@ NAME = "c-20261125220500123-00000-n.warc.gz"
 
 
 @pytest.fixture(params=["file", "s3", "gs"])
-def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WholeFiles:
+def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoredFiles:
     monkeypatch.setattr(whole_files, "PART_BYTES", PART)
     for options in whole_files._PUT_OPTIONS.values():
         monkeypatch.setitem(options, "chunksize", PART)
     if request.param == "s3":
-        return WholeFiles(f"{new_bucket(request.getfixturevalue('s3_endpoint'), monkeypatch)}/pages/", "S")
+        return StoredFiles(f"{new_bucket(request.getfixturevalue('s3_endpoint'), monkeypatch)}/pages/", "S")
     if request.param == "gs":
-        return WholeFiles(f"{new_gs_bucket(request.getfixturevalue('gs_endpoint'), monkeypatch)}/pages", "S")
+        return StoredFiles(f"{new_gs_bucket(request.getfixturevalue('gs_endpoint'), monkeypatch)}/pages", "S")
     (tmp_path / "store").mkdir()
-    return WholeFiles(f"file://{tmp_path}/store", "S")
+    return StoredFiles(f"file://{tmp_path}/store", "S")
 
 
 def local(directory: Path, size: int, seed: int = 0) -> Path:
@@ -43,7 +43,7 @@ def local(directory: Path, size: int, seed: int = 0) -> Path:
     return path
 
 
-def test_a_file_is_held_when_all_its_bytes_are(store: WholeFiles, tmp_path: Path) -> None:
+def test_a_file_is_held_when_all_its_bytes_are(store: StoredFiles, tmp_path: Path) -> None:
     """Of every number of parts; a file of the same size with one other byte is not it."""
     for size in SIZES:
         path, name = local(tmp_path, size), f"{size}-{NAME}"
@@ -59,7 +59,7 @@ def test_a_file_is_held_when_all_its_bytes_are(store: WholeFiles, tmp_path: Path
             assert store.holds(name, tmp_path / "shorter") is False
 
 
-def test_a_file_is_written_over_and_removed(store: WholeFiles, tmp_path: Path) -> None:
+def test_a_file_is_written_over_and_removed(store: StoredFiles, tmp_path: Path) -> None:
     """Indexes are, when they were made anew; what is not there is removed without an error."""
     first, second = local(tmp_path, 1000, 1), local(tmp_path, 1000, 2)
     store.put(NAME, first)
@@ -72,13 +72,13 @@ def test_a_file_is_written_over_and_removed(store: WholeFiles, tmp_path: Path) -
 
 
 def test_a_store_that_tells_no_checksum_is_read_back(
-    store: WholeFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: StoredFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An ETag of encrypted files, for instance, says nothing of the bytes."""
     path, other = local(tmp_path, 2 * PART + 5, 1), local(tmp_path, 2 * PART + 5, 2)
     store.put(NAME, path)
-    tell = store._told
-    monkeypatch.setattr(store, "_told", lambda name: {**(tell(name) or {}), "ETag": '"opaque"', "md5Hash": None})
+    tell = store._file_info
+    monkeypatch.setattr(store, "_file_info", lambda name: {**(tell(name) or {}), "ETag": '"opaque"', "md5Hash": None})
     moved = []
     monkeypatch.setattr(store, "record_progress", lambda: moved.append(1))
     assert store.holds(NAME, path) is True
@@ -89,4 +89,4 @@ def test_a_store_that_tells_no_checksum_is_read_back(
 def test_a_store_of_another_kind_is_refused() -> None:
     """Its files may be seen before they are whole."""
     with pytest.raises(ConfigError, match="S is memory://x; it takes s3://"):
-        WholeFiles("memory://x", "S")
+        StoredFiles("memory://x", "S")

@@ -14,11 +14,10 @@ from tests.support.crawling.verdicts import pause
 from tests.support.mirrored_web import (
     MIRRORS,
     SETTINGS,
-    check_shares,
     mirrored_web,
     pages_asked_for,
     seeds,
-    stop_after_verdicts,
+    stop_when_mirrors_get_less,
     told_in,
 )
 from tests.support.running.processes import no_strays_below, wait_until
@@ -52,7 +51,6 @@ def test_mirrors_are_noticed_whatever_node_dies(tmp_path: Path) -> None:
             node.kill()
             pause(moments.uniform(0.0, 1.0))
             node.start()
-        stop_after_verdicts(nodes, web)
+        stop_when_mirrors_get_less(nodes, web)
         assert set(told_in(nodes)) <= set(MIRRORS)
         assert first.status()["mirrors"] == len(MIRRORS)
-        check_shares(first, web)

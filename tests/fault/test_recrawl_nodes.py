@@ -65,7 +65,6 @@ def test_every_page_has_its_visits_whatever_node_dies(tmp_path: Path) -> None:
     assert not more - may_repeat
 
 
-@pytest.mark.long("tests/property/test_forgetful_redis.py asks it of a node by hand, at any time")
 def test_every_page_has_its_visits_when_redis_forgets_its_last_second_and_stays_away(tmp_path: Path) -> None:
     """Four reboots of the server under a node that lives: what ended just before is not known from the server."""
     may_repeat: Counter[str] = Counter()

@@ -115,7 +115,7 @@ def test_redis_away_for_a_minute_under_three_nodes_loses_nothing(tmp_path: Path,
                 log = node.log.read_text()
                 assert "Traceback" not in log
                 assert "waiting: Redis does not answer" in log
-                assert "the crawl goes on" in log
+                assert "the crawl continues" in log
     away = [fetch for fetch in web.exchanges() if killed_ms + LEASE_S * 1000 < fetch.start_ms < started_ms]
     assert not away
     assert_complete(web.report(delay_ms=500), may_repeat)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl_simweb.basics.resources import Kind
-from bigcrawl_simweb.check.checker import Rules, check
+from bigcrawl_simweb.check.checker import CheckRules, check_exchanges
 from tests.support.crawling.crawls import Crawl, SimulatedWeb, second_process_of
 from tests.support.crawling.verdicts import assert_complete, pause
 from tests.support.running.processes import no_strays_below, wait_until
@@ -76,7 +76,7 @@ def report_of(web: SimulatedWeb, spider: str) -> Report:
         lists = {url for url in expected if getattr(web.web.resource_at(url), "kind", None) is kind}
         listed = {page for url in lists for page in web.web.leads_to(url, web.saved.port)}
         expected = {url: status for url, status in expected.items() if url in {*seeds, *lists, *listed}}
-    rules = Rules(
+    rules = CheckRules(
         expected=expected,
         port=web.saved.port,
         host_delay_ms=DELAY_MS,
@@ -84,7 +84,7 @@ def report_of(web: SimulatedWeb, spider: str) -> Report:
         retries=2,
         allows=web.web.allows,
     )
-    return check(web.exchanges(), rules)
+    return check_exchanges(web.exchanges(), rules)
 
 
 @pytest.mark.parametrize("spider", ARGUMENTS)
@@ -110,14 +110,14 @@ def test_pages_have_their_visits_whoever_dies(tmp_path: Path, web: SimulatedWeb)
     assert min(visits.values()) == VISITS
     more = Counter({url: count - VISITS for url, count in visits.items()})
     assert not more - may_repeat
-    rules = Rules(
+    rules = CheckRules(
         port=web.saved.port,
         host_delay_ms=DELAY_MS,
         host_delays_ms=web.web.crawl_delays_ms(),
         retries=2,
         allows=web.web.allows,
     )
-    report = check(web.exchanges(), rules)
+    report = check_exchanges(web.exchanges(), rules)
     assert report.kinds <= {"refetched", "over_retried"}, str(report)
 
 

@@ -131,13 +131,13 @@ def test_seeds_that_cannot_be_read_are_one_line(tmp_path: Path) -> None:
     for seeds in ("", "missing.txt", "."):
         assert f"seeds={seeds!r} is neither URLs nor a file" in refusal(crawl(tmp_path, seeds=seeds))
     done = run(tmp_path, "bigcrawl.main_job", "--seeds", "missing.txt", "--")
-    assert "SEEDS='missing.txt' is neither URLs nor a file" in refusal(done)
+    assert "SEEDS='missing.txt' must be URLs or a file of them" in refusal(done)
 
 
 def test_a_focused_crawl_without_a_topic_is_one_line(tmp_path: Path) -> None:
     """It says what to write; only errors are shown, since a busy machine may add a warning at the end."""
     done = run(tmp_path, "scrapy", "crawl", "focused", "-a", f"seeds={SEED}", "-s", "LOG_LEVEL=ERROR")
-    assert 'there is no topic: -a topic="bees honey beekeep*"' in refusal(done)
+    assert 'there is no topic: give one, as -a topic="bees honey beekeep*"' in refusal(done)
 
 
 def test_rubbish_among_seeds_is_told_and_left_out(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_rubbish_among_seeds_is_told_and_left_out(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     warnings = [line for line in done.stderr.splitlines() if " WARNING: " in line]
-    assert ["seed 1 is left out" in warnings[0], "9 seeds in all were left out" in warnings[-1]] == [
+    assert ["seed 1 is skipped" in warnings[0], "9 seeds in all were skipped" in warnings[-1]] == [
         True,
         True,
     ]
@@ -159,7 +159,7 @@ def test_rubbish_among_seeds_is_told_and_left_out(tmp_path: Path) -> None:
     seeds.write_text(f"{rubbish[0]}\n{SEED}\n")
     done = crawl(tmp_path, seeds=str(seeds))
     assert done.returncode == 0, done.stderr
-    assert "seed 1 is left out" in done.stderr
+    assert "seed 1 is skipped" in done.stderr
     assert "1 URLs are withheld" in done.stdout
 
 

@@ -18,6 +18,7 @@ from tests.integration.watching.test_dashboard import ask, port_in
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.running import warm
 from tests.support.running.processes import wait_until
+from tests.unit.stored.warc_files import page, stored
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +47,10 @@ CALLS: Final = {
     "status": Called((), "standstill"),
     "top": Called(("--once",), "status"),
     "history": Called(("--rows", "3"), "time_s"),
+    "recent": Called((), "fetches"),
+    "events": Called((), "events"),
+    "crawls": Called((), "crawls"),
+    "jobs": Called((), "jobs"),
     "nodes": Called((), "nodes"),
     "hosts": Called(("--state", "waiting"), "hosts"),
     "host": Called(("{host}",), "next_urls"),
@@ -53,9 +58,11 @@ CALLS: Final = {
     "pld": Called(("{host}",), "budget"),
     "errors": Called(("--reason", "404"), "errors"),
     "report": Called(("{dir}/report",), "files"),
+    "estimate": Called((), "walks"),
     "verify": Called((), "damaged"),
     "warc": Called(("verify",), "records"),
     "graph": Called(("{dir}/graphs", "-s", "BIGCRAWL_SOURCE={dir}/crawl/warc/*.open"), "graphs"),
+    "wacz": Called(("{dir}/stored.wacz", "-s", "BIGCRAWL_SOURCE={dir}/stored"), "captures"),
     "repair": Called(("--yes",), "repaired"),
     "explain": Called(("{url}",), "outcome"),
     "add": Called(("{url}by/hand", "--priority", "5"), "sent"),
@@ -86,6 +93,10 @@ WRONG: Final = {
     "top": Refused(("--every", "often"), 2, "--every"),
     "history": Refused(("--rows", "many"), 2, "--rows"),
     "dashboard": Refused(("9430",), 2, "dashboard wants nothing behind it"),
+    "recent": Refused(("now",), 2, "recent wants nothing behind it"),
+    "events": Refused(("now",), 2, "events wants nothing behind it"),
+    "crawls": Refused(("here",), 2, "crawls wants nothing behind it"),
+    "jobs": Refused(("-s", "BIGCRAWL_DASHBOARD_SCRAPYD=scrapyd"), 1, "http://127.0.0.1:6800"),
     "nodes": Refused(("node1",), 2, "nodes wants nothing behind it"),
     "hosts": Refused(("--state", "tired"), 2, "snoozed"),
     "host": Refused(("http://",), 1, "http"),
@@ -95,6 +106,8 @@ WRONG: Final = {
     "report": Refused(("/dev/null/report",), 1, "/dev/null/report"),
     "warc": Refused(("purge",), 1, "verify [FILE...]"),
     "graph": Refused(("/dev/null/graphs", "-s", "BIGCRAWL_SOURCE=nowhere"), 1, "name WARC files"),
+    "estimate": Refused(("now",), 2, "estimate wants nothing behind it"),
+    "wacz": Refused(("/dev/null/crawl.wacz",), 1, "such as crawl.wacz"),
     "verify": Refused(("now",), 2, "verify wants nothing behind it"),
     "repair": Refused(("p0001",), 2, "repair wants nothing behind it"),
     "explain": Refused(("a.example/page",), 1, "http://"),
@@ -144,6 +157,7 @@ def test_every_action_works_on_a_live_crawl_and_refuses_wrong_words(tmp_path: Pa
         wait_until(lambda: crawl.asked("plds")["plds"] != [], "the node has sent its counts")
         host, [node] = web.seeds[0].split("/")[2].partition(":")[0], crawl.asked("nodes")["nodes"]
         places = {"url": web.seeds[0], "host": host, "node": node["node"], "dir": str(tmp_path)}
+        stored(tmp_path / "stored", page(web.seeds[0]))
         for name, call in CALLS.items():
             of = replace(crawl, name="moved") if name in ELSEWHERE else crawl
             done = of.frontier(name, *(word.format(**places) for word in call.words), "--json")

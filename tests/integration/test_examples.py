@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import sys
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -65,6 +66,9 @@ SITE = {
     **{f"tree/1-{n}.html": f"<title>1-{n}</title><a href=/tree/2-{n}.html>on</a>" for n in range(5)},
     **{f"tree/2-{n}.html": f"<title>2-{n}</title><a href=/tree/3-{n}.html>on</a>" for n in range(5)},
     **{f"tree/3-{n}.html": "<title>3</title><a href=http://127.0.0.9/>away</a>" for n in range(5)},
+    # Its answer is the same for each word: five pages of the tree.
+    "find/index.html": "<form action=results.html><input name=q><button>Search</button></form>",
+    "find/results.html": "".join(f"<a href=/tree/1-{n}.html>{n}</a>" for n in range(5)),
     "list.xml": "<sitemapindex><sitemap><loc>/list1.xml</loc></sitemap></sitemapindex>",
     "list1.xml": "<urlset>" + "".join(f"<url><loc>/tree/1-{n}.html</loc></url>" for n in range(3)) + "</urlset>",
     "feed.xml": "<rss>"
@@ -82,6 +86,7 @@ class Site:
             path = directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
+        self.directory = directory
         self.asked: list[str] = []
         asked = self.asked
 
@@ -252,6 +257,41 @@ def test_fresh_are_pages_that_are_new_or_have_changed(project: Path, site: Site,
     assert all(site.asked.count(url.removeprefix(site.url)) == 3 for url in pages)
 
 
+def search(project: Path, *words: str) -> list[str]:
+    """The paths of the pages that `python -m crawls.search find` finds."""
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = warm.run(["crawls.search", "find", "search.db", *words], cwd=project, env=environment, timeout_s=CRAWL_S_MAX)
+    assert done.returncode == 0, done.stderr
+    return sorted(re.findall(r"^http://[^/]+(/\S*)$", done.stdout, re.MULTILINE))
+
+
+def test_searched_pages_are_found_as_the_last_cycle_saw_them(project: Path, site: Site, redis_url: str) -> None:
+    """The command at the end of a cycle brings the index up to date: new words are found, and what is gone is not."""
+    changed, gone = (site.directory / "tree" / f"1-{n}.html" for n in (0, 1))
+    hook = project / "hook.sh"
+    hook.write_text(
+        f"{sys.executable} -m crawls.search add search.db pages.jsonl\n"
+        f"echo '<title>A hive</title>of hornets' > {changed}\n"
+        f"rm -f {gone}\n"
+    )
+    words = ("-a", f"seeds={site.url}/tree/index.html", "-a", "cycles=every 5s", "-a", "visits=4")
+    options = {"BIGCRAWL_CYCLE_COMMAND": f"sh {hook}", "DEPTH_LIMIT": 1, "BIGCRAWL_REDIS_URL": redis_url}
+    items = crawl(project, "searched", *words, to="pages.jsonl", **options)
+    assert {item["change"] for item in items} == {"added", "changed", "gone"}
+    assert search(project, "hornets") == ["/tree/1-0.html"]
+    assert search(project, "on") == ["/tree/1-2.html", "/tree/1-3.html", "/tree/1-4.html"]
+
+
+@pytest.mark.long("an example; tests/integration/spiders/test_forms.py crawls")
+def test_records_are_those_that_a_form_finds(project: Path, site: Site, redis_url: str) -> None:
+    """With their titles; the item of the form says how many there are."""
+    words = ("-a", f"seeds={site.url}/find/index.html", "-a", "words=bees honey wax", "-a", "records=/tree/1-")
+    items = crawl(project, "records", *words, "-a", "window=3", to="r.jsonl", BIGCRAWL_REDIS_URL=redis_url)
+    assert {item["title"] for item in items if "title" in item} == {f"1-{n}" for n in range(5)}
+    [form] = [item for item in items if "form" in item]
+    assert (form["records"], form["estimated"]) == (5, 5)
+
+
 @pytest.mark.system
 def test_words_and_texts_are_those_of_stored_pages(project: Path, site: Site, redis_url: str) -> None:
     """One spider fetches pages, others read them again: nothing is asked for twice, and menus are no text."""
@@ -279,7 +319,7 @@ def test_every_example_is_run_here_and_told() -> None:
     """A spider of the examples stands in their README, with a command, and has a test in this file."""
     spiders = [path.stem for path in (EXAMPLES / "crawls" / "spiders").glob("[a-z]*.py")]
     told, here = (EXAMPLES / "README.md").read_text("utf-8"), Path(__file__).read_text("utf-8")
-    assert len(spiders) == 11
+    assert len(spiders) == 13
     for spider in spiders:
         assert f"\nscrapy crawl {spider} " in told
         assert f'crawl(project, "{spider}"' in here

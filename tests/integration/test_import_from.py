@@ -162,4 +162,4 @@ def test_import_begins_a_crawl_with_what_it_is_given(tmp_path: Path) -> None:
     assert crawl.asked("speed")["paused"] == []
     said = crawl.frontier("import", "--from", "jobdir", str(tmp_path), check=False)
     assert said.stderr.count("\n") == 1
-    assert "is no JOBDIR" in said.stderr
+    assert "is not a JOBDIR" in said.stderr

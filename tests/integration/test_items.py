@@ -97,7 +97,7 @@ def test_feed_is_begun_anew_with_the_crawl_only(tmp_path: Path, output: str, rea
         first = read(path)
         assert 20 <= len(first) == len(set(first)) < len(urls)
         log = project.run(*urls, output=("-O", output))
-        assert f"feed {output} is not started again, because the crawl is not: items are appended" in log
+        assert f"feed {output} is not emptied, because the crawl is resumed: items are appended" in log
         assert sorted(read(path)) == sorted(urls), "a clean stop repeats nothing"
         before = path.read_bytes()
         assert "finished" in project.run(*urls, output=("-O", output))
@@ -132,7 +132,7 @@ def test_half_an_item_is_cut_off_and_comes_again(tmp_path: Path) -> None:
             with path.open("ab") as file:
                 file.write(b'{"url": "http://127' if path.suffix == ".jl" else b'"http://127.0.0.1/\nhalf')
         log = project.run(*urls, output=output)
-        assert log.count("ended in half an item") == 2
+        assert log.count("ended within an item") == 2
         assert set(in_json_lines(project.directory / "items.jl")) == set(urls)
         assert set(in_csv(project.directory / "items.csv")) == set(urls)
 

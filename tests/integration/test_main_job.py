@@ -92,7 +92,7 @@ def test_crawl_that_is_killed_and_run_again_ends_well(directory: Path) -> None:
     assert may_repeat(job.said) == IN_PROCESS
     assert job.run("--fresh", pages=30) == 0, job.said
     assert may_repeat(job.said) == 0
-    assert "begins anew" in job.said
+    assert "starts from scratch" in job.said
 
 
 @pytest.mark.fault

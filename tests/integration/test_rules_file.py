@@ -108,6 +108,42 @@ def test_eliminated_page_leaves_no_trace(tmp_path: Path) -> None:
     assert (tmp_path / "copies.jsonl").read_text() == "", copies
 
 
+class Charsets(BaseHTTPRequestHandler):
+    """Pages in several charsets, declared by a header, by an element, or not at all; each links to one behind it."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        text = "<p>\u65e5\u672c\u8a9e \u306e \u30da\u30fc\u30b8" if "ascii" not in self.path else "<p>plain"
+        charset = "utf-8" if "utf" in self.path or "ascii" in self.path else "euc-jp"
+        element = f"<meta charset={charset}>" if "element" in self.path else ""
+        link = "" if "behind" in self.path else f"<a href='{self.path}/behind'>.</a>"
+        body = f"<html>{element}{text * 50}{link}</html>".encode(charset)
+        self.send_response(404 if self.path == "/robots.txt" or "behind" in self.path else 200)
+        self.send_header("Content-Type", f"text/html; charset={charset}" if "header" in self.path else "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+def test_pages_of_other_charsets_are_not_seen(tmp_path: Path) -> None:
+    """Whether a header or an element declares them. What is all ASCII has no charset."""
+    Charsets.asked.clear()
+    (tmp_path / "rules.txt").write_text("127.0.0.1 charsets=utf-8\n")
+    paths = ["/utf-header", "/utf-element", "/euc-header", "/euc-element", "/ascii"]
+    with at_work(ThreadingHTTPServer(("127.0.0.1", 0), Charsets)) as server:
+        seeds = [f"http://127.0.0.1:{server.server_address[1]}{path}" for path in paths]
+        with Crawl(tmp_path / "crawl", seeds, {**SETTINGS, "BIGCRAWL_RULES": tmp_path / "rules.txt"}) as crawl:
+            assert crawl.run(300) == 0
+            assert "'bigcrawl/filtered/charset': 2" in crawl.log.read_text()
+    behind = {path.removesuffix("/behind") for path in Charsets.asked if path.endswith("/behind")}
+    assert behind == {"/utf-header", "/utf-element", "/ascii"}
+
+
 def test_waits_between_visits_are_of_each_site(tmp_path: Path) -> None:
     """One is visited again each second, the other never; by the setting both would wait for a week."""
     Site.asked.clear()

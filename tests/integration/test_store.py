@@ -79,7 +79,7 @@ def test_of_two_nodes_whose_stores_have_one_url_and_are_two_one_is_refused(tmp_p
         assert sorted(statuses) == [0, 1]
         refused = nodes[statuses.index(1)]
         said = (
-            "was begun in another store than this node finds at",
+            "was begun in a store other than the one at",
             "does not have crawl 'test', which was begun with the",
         )
         assert any(words in refused.log.read_text() for words in said)

@@ -98,7 +98,7 @@ def test_password_goes_to_whom_it_is_given_for_and_is_shown_nowhere(tmp_path: Pa
             assert crawl.run(300) == 0
             log = crawl.log.read_text()
             assert "Traceback" not in log
-            assert "seed 1 is left out: 'http://***@127.0.0.1" in log
+            assert "seed 1 is skipped: 'http://***@127.0.0.1" in log
             asked, headers = zip(*server.asked, strict=True)  # type: ignore[attr-defined]
             wanted = ["/", "/away", "/linked", "/map.xml", "/mapped", "/moved", "/plain", "/robots.txt", "/target"]
             assert sorted(asked) == wanted

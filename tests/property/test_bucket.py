@@ -124,7 +124,7 @@ class BucketMachine(RuleBasedStateMachine):
 
     @rule(gone=st.lists(keys, max_size=8), is_committed=st.booleans())
     def forget(self, gone: list[int], is_committed: bool) -> None:
-        result = self.bucket.without(np.array(gone, dtype=np.uint64))
+        result = self.bucket.remove_keys(np.array(gone, dtype=np.uint64))
         assert result.found.tolist() == [key in self.model for key in gone]
         if result.values is not None:
             assert result.values.tolist() == [self.model.get(key, self.zero()) for key in gone]
@@ -163,7 +163,7 @@ class BucketMachine(RuleBasedStateMachine):
         self.files.fail(self.files.operations + 1, fault)
         try:
             self.bucket.apply(*self.arrays(batch))
-            self.bucket.without(np.array(gone, dtype=np.uint64))
+            self.bucket.remove_keys(np.array(gone, dtype=np.uint64))
         except (OSError, SimulatedCrashError):
             pass
         self.files.mend()

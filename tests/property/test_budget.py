@@ -22,11 +22,11 @@ from bigcrawl.scheduler.budgets.in_degrees import (
     LOWEST,
     CountsFormatError,
     InDegreeCounts,
-    Ranks,
+    InDegreeRanks,
     bins_of,
     sum_published,
 )
-from bigcrawl.scheduler.budgets.policies import POLICIES, Fixed, make_policy
+from bigcrawl.scheduler.budgets.policies import POLICIES, FixedBudgets, make_policy
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.queued_url import QueuedUrl
 from bigcrawl.scheduler.rules.budget_rules import merge_rules, parse_rules, read_live_rules, rule_json
@@ -86,7 +86,7 @@ def test_counts_that_move_along_are_those_counted_anew(batches: list[list[int]])
             before.append(in_degrees.get(pld, 0))
             in_degrees[pld] = before[-1] + 1 + 40 * (pld == 0)
             after.append(in_degrees[pld])
-        counts = counts.moved(np.array(before, dtype=np.uint32), np.array(after, dtype=np.uint32))
+        counts = counts.after_changes(np.array(before, dtype=np.uint32), np.array(after, dtype=np.uint32))
         assert counts == InDegreeCounts.of(np.array(list(in_degrees.values()), dtype=np.uint32))
         assert counts.total == len(in_degrees)
 
@@ -97,9 +97,9 @@ def test_the_error_of_a_rank_is_less_than_its_bin(crawl: np.ndarray, asked: np.n
 
     The true rank of an in-degree is the number of PLDs that have it or a higher one. Below 64 both are exact.
     """
-    ranks = Ranks(InDegreeCounts.of(crawl))
+    ranks = InDegreeRanks(InDegreeCounts.of(crawl))
     pointed_to = crawl[crawl > 0]
-    worst, likely = ranks.worst(asked).tolist(), ranks.likely(asked).tolist()
+    worst, likely = ranks.worst_ranks(asked).tolist(), ranks.likely_ranks(asked).tolist()
     for at, in_degree in enumerate(asked.tolist()):
         true = max(int((pointed_to >= in_degree).sum()), 1)
         lowest, beyond = LOWEST[bins_of(asked[at : at + 1])[0]], LOWEST[bins_of(asked[at : at + 1])[0] + 1]
@@ -122,9 +122,9 @@ def test_a_wide_bin_spans_an_eighth_of_its_in_degree_at_most(in_degree: int) -> 
 @given(CRAWLS, ASKED)
 def test_a_rank_never_rises_with_the_in_degree(crawl: np.ndarray, asked: np.ndarray) -> None:
     """More that point to a PLD never make its rank worse."""
-    ranks = Ranks(InDegreeCounts.of(crawl))
-    assert (np.diff(ranks.worst(asked)) <= 0).all()
-    assert (np.diff(ranks.likely(asked)) <= 0).all()
+    ranks = InDegreeRanks(InDegreeCounts.of(crawl))
+    assert (np.diff(ranks.worst_ranks(asked)) <= 0).all()
+    assert (np.diff(ranks.likely_ranks(asked)) <= 0).all()
 
 
 @settings(max_examples=examples(300))
@@ -280,7 +280,7 @@ def _let_batches_pass(
         return url, depth
 
     book = RuleBook(merge_rules({}, parse_rules(written)), pld_of, pld_key)
-    budgets = EffectiveBudgets(Fixed(BudgetConfig("fixed", 10, 1, 10, {}), EMPTY_COUNTS), book, look)
+    budgets = EffectiveBudgets(FixedBudgets(BudgetConfig("fixed", 10, 1, 10, {}), EMPTY_COUNTS), book, look)
     for batch in batches:
         urls = [
             QueuedUrl(at, host, 0, 0, msgpack.packb([f"http://{host}{path}", depth]))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bigcrawl_simweb.check.checker import Checker, Exchange, Rules, check
+from bigcrawl_simweb.check.checker import Checker, CheckRules, Exchange, check_exchanges
 from bigcrawl_simweb.check.findings import HEADINGS
 from tests.support.sizes import examples
 from tests.support.worlds.planted_faults import FAULTS, planted
@@ -24,7 +24,7 @@ def as_logged(log: list[Exchange]) -> list[Exchange]:
 @settings(max_examples=examples(200), deadline=None)
 def test_polite_crawl_is_never_accused(schedule: Schedule):
     """Whatever the rules, rounding to milliseconds, late arrivals and late notices do not make a fault."""
-    report = check(as_logged(schedule.log), schedule.rules)
+    report = check_exchanges(as_logged(schedule.log), schedule.rules)
     assert report.ok, str(report)
     assert report.coverage == 1.0
 
@@ -39,7 +39,7 @@ def test_planted_fault_is_found_and_no_other(kind: str, data: st.DataObject):
     ages = schedule.rules.robots_max_age_ms == MAX_AGES_MS[0] or kind == "robots_stale"
     cut = len(schedule.log) if ages else data.draw(st.integers(0, len(schedule.log)))
     log, rules = planted(schedule, kind, cut)
-    report = check(as_logged(log), rules)
+    report = check_exchanges(as_logged(log), rules)
     assert report.kinds == {kind}, str(report)
     assert len(getattr(report, kind)) == 1
 
@@ -66,6 +66,6 @@ def test_too_many_at_once_are_those_that_counting_finds(spans: list[tuple[int, i
         for number, later in enumerate(log)
         if sum(earlier.end_ms > later.start_ms for earlier in log[:number]) >= connections
     ]
-    report = check(log, Rules(host_connections=connections))
+    report = check_exchanges(log, CheckRules(host_connections=connections))
     assert [gap.later.target for gap in report.concurrent] == counted
     assert report.kinds <= {"concurrent"}

@@ -30,9 +30,9 @@ def test_limit_stays_between_its_bounds(
     for wait_ms, answers, took_ms, step_ms, fetching in looks:
         now_ms += wait_ms
         for host in range(answers):
-            limit.note(str(host), took_ms + host * step_ms, now_ms)
+            limit.record_answer(str(host), took_ms + host * step_ms, now_ms)
         before = limit.limit
-        assert limit.look(now_ms, fetching) is (limit.limit != before)
+        assert limit.adjust(now_ms, fetching) is (limit.limit != before)
         assert min(least, most) <= limit.limit <= most
         assert limit.limit <= max(2 * before, before + 1)
         assert not (limit.is_crowded and limit.limit == most)

@@ -83,7 +83,7 @@ class ForgetfulTrial(Trial):
             held, parts = self.under_way[node][0].held, node.parts
             body = body_of(held.url)
             held.record_download("status:200", 10, len(body))
-            visits = parts.observers.of(NextVisits)
+            visits = parts.observers.observer_of(NextVisits)
             assert visits is not None
             visits.record_visit(held, Answer(200, digest_of(body)))
             parts.observers.record_page(held, body, is_text=False)
@@ -125,7 +125,7 @@ class ForgetfulTrial(Trial):
         assert self.visits == Counter({url_of(page): VISITS for page in range(PAGES)})
         [node] = self.nodes
         found = [owned.disk for owned in node.ownership.owned.values()]
-        assert sum(int(disk.ends(keys)[0].sum()) for disk in found) == PAGES, "an outcome is lost"
+        assert sum(int(disk.ends_of(keys)[0].sum()) for disk in found) == PAGES, "an outcome is lost"
         assert sum(int(disk.state.tables["visits"].values(keys)[1]["number"].sum()) for disk in found) == (
             PAGES * VISITS
         ), "a visit is lost"

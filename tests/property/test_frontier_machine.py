@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 )
 
 from bigcrawl.redisdb import script_texts, scripts
-from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, Claim, Ended, HostNews, answers, fails
+from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, EndedUrl, GrantedClaim, HostNews, news_of_answer, news_of_failure
 from tests.support.redis_servers.script_world import (
     ABORT_MS,
     DEADLINE_MS,
@@ -49,7 +49,7 @@ HOSTS = ("a.example", "b.example", "c.example")
 NODES = ("n1", "n2", "n3")
 AHEAD_MS = 2_000
 BACKOFF_MS, BACKOFF_MS_MAX = 3_000, 20_000
-FAILED = fails("error:timeout", (BACKOFF_MS, BACKOFF_MS_MAX, 0, 0))
+FAILED = news_of_failure("error:timeout", (BACKOFF_MS, BACKOFF_MS_MAX, 0, 0))
 SETTINGS = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)
 _numbers = itertools.count(1)
 
@@ -110,7 +110,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        assert isinstance(self.world.claim("n1"), Claim)
+        assert isinstance(self.world.claim("n1"), GrantedClaim)
         self.lease_ends_ms = self.world.now_ms + LEASE_MS
 
     # --- time
@@ -187,7 +187,7 @@ class FrontierMachine(RuleBasedStateMachine):
         if not heard:
             self.reconcile()
 
-    def _ends(self, data: Any) -> list[Ended]:
+    def _ends(self, data: Any) -> list[EndedUrl]:
         seqs = data.draw(st.lists(st.sampled_from(sorted(self.model.held)), unique=True, max_size=4))
         ends = []
         for seq in seqs:
@@ -197,14 +197,14 @@ class FrontierMachine(RuleBasedStateMachine):
             member = data.draw(st.sampled_from(kinds))
             never_began = not started or (member == b"=" and self.model.held[seq].is_ahead)
             delays_ms = [0, DELAY_MS] if never_began else [DELAY_MS, 5 * DELAY_MS]
-            news = data.draw(st.sampled_from([NO_NEWS, answers(), FAILED])) if started else NO_NEWS
+            news = data.draw(st.sampled_from([NO_NEWS, news_of_answer(), FAILED])) if started else NO_NEWS
             if member not in (b"", b"=") and (news == FAILED or (news == NO_NEWS and data.draw(st.booleans()))):
                 self.model.held[seq].next_order = self.model.held[seq].order + (1 << 33)
                 news = news._replace(order=self.model.held[seq].order + (1 << 33))
-            ends.append(Ended(seq, data.draw(st.sampled_from(delays_ms)), member, "", 0, news))
+            ends.append(EndedUrl(seq, data.draw(st.sampled_from(delays_ms)), member, "", 0, news))
         return ends
 
-    def _record_ended(self, ends: Sequence[Ended]) -> None:
+    def _record_ended(self, ends: Sequence[EndedUrl]) -> None:
         for end in ends:
             fetch = self.model.held.pop(end.seq)
             self.model.rest(fetch.host, self.world.now_ms + end.delay_ms)
@@ -277,7 +277,7 @@ class FrontierMachine(RuleBasedStateMachine):
     @rule()
     def redis_restarts(self) -> None:
         """The owner claims its own partition again and says what it holds."""
-        assert isinstance(self.world.claim(self.world.who.node), Claim)
+        assert isinstance(self.world.claim(self.world.who.node), GrantedClaim)
         self.lease_ends_ms = self.world.now_ms + LEASE_MS
         assert not self.world.check().taken
         held: Any = [(seq, (fetch.host, fetch.order, fetch.member)) for seq, fetch in self.model.held.items()]
@@ -297,7 +297,7 @@ class FrontierMachine(RuleBasedStateMachine):
         if node == self.world.who.node:
             return
         old = self.world.who
-        won = isinstance(self.world.claim(node), Claim)
+        won = isinstance(self.world.claim(node), GrantedClaim)
         assert won == (self.world.now_ms >= self.lease_ends_ms)
         if won:
             self._owner_is_gone(DEADLINE_MS)
@@ -309,7 +309,7 @@ class FrontierMachine(RuleBasedStateMachine):
         """Another node knows for certain that the owner is dead."""
         dead = self.world.who.node
         if node != dead:
-            assert isinstance(self.world.claim(node, dead_token=f"token-{dead}"), Claim)
+            assert isinstance(self.world.claim(node, dead_token=f"token-{dead}"), GrantedClaim)
             self._owner_is_gone(0)
 
     def _owner_is_gone(self, deadline_ms: int) -> None:
@@ -393,6 +393,6 @@ class FrontierMachine(RuleBasedStateMachine):
 @pytest.mark.parametrize("connections", [1, 2])
 def test_scripts_agree_with_the_model(redis_server: PrivateRedis, connections: int) -> None:
     """After any sequence of calls, deaths, takeovers and lost replies the scripts and the model agree."""
-    runner = ScriptRunner(redis_server.client, script_texts.names())
+    runner = ScriptRunner(redis_server.client, script_texts.script_names())
     machine: Any = partial(FrontierMachine, runner, connections)
     run_state_machine_as_test(machine, settings=SETTINGS)

@@ -83,12 +83,13 @@ def node_side(
         reports=dict,
         repeated=int,
         sent_bytes=int,
+        announce=lambda event, facts: None,
     )
     return cast("NodeSide", side)
 
 
 def tallies_of(node: Node) -> Tallies:
     """What a node has counted."""
-    found = node.observers.of(NodeTallies)
+    found = node.observers.observer_of(NodeTallies)
     assert found is not None
     return found.tallies

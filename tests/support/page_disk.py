@@ -15,13 +15,13 @@ from scrapy.utils.test import get_crawler
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.page_index.cdxj import read_line
-from bigcrawl.page_index.index_files import index_file, index_path, remove_indexes, unindexed
+from bigcrawl.page_index.index_files import index_file, index_path, remove_indexes, unindexed_files
 from bigcrawl.pipelines import page_writes, warc
 from bigcrawl.pipelines.warc import WarcPipeline
 from bigcrawl.warc.files import OPEN_SUFFIX
 from bigcrawl.warc.group_commit import GroupCommit
-from bigcrawl.warc.recovery import DAMAGED_SUFFIX, recover
-from bigcrawl.warc.segments import Sealing
+from bigcrawl.warc.recovery import DAMAGED_SUFFIX, recover_directory
+from bigcrawl.warc.segments import SealingOptions
 from tests.unit.warc.elsewhere import grow_old
 from tests.unit.warc.medium import Medium, contents_of, lay_out
 from tests.unit.warc.reading import gzip_members, parse_record, read_checked
@@ -40,7 +40,7 @@ _PAGES: Final = frozenset(("response", "revisit"))
 class _Steps(GroupCommit):
     """Works when it is told to, in the caller's thread."""
 
-    def _rouse(self) -> None:
+    def _start_or_wake(self) -> None:
         pass
 
     def step(self) -> None:
@@ -53,7 +53,7 @@ class _Indexer:
     def __init__(self, files: Medium) -> None:
         self._files = files
 
-    def add(self, path: Path) -> None:
+    def add_file(self, path: Path) -> None:
         with contextlib.suppress(OSError):  # the next start makes it
             index_file(path, KINDS, files=self._files)
 
@@ -79,7 +79,7 @@ class PageDisk:
         self.medium: Medium = Medium(contents_of(directory))
         patch.setattr(warc, "GroupCommit", _Steps)
         patch.setattr(warc, "PageIndexer", lambda *_: _Indexer(self.medium))
-        patch.setattr(warc, "Sealing", partial(Sealing, bytes_max))
+        patch.setattr(warc, "SealingOptions", partial(SealingOptions, bytes_max))
         patch.setattr(page_writes, "call_later", self._call_later)
         crawler = get_crawler(Spider, {"BIGCRAWL_WARC_DIR": str(directory), "BIGCRAWL_WARC_COPIES": "by-reference"})
         crawler.engine = SimpleNamespace(paused=False, pause=_nothing, unpause=_nothing)  # type: ignore[assignment]
@@ -200,8 +200,8 @@ def restart(directory: Path, files: Medium | None = None) -> None:
     """
     for path in directory.glob(f"*{OPEN_SUFFIX}"):
         grow_old(path)
-    recover(directory, remove_indexes=lambda path: remove_indexes(path, files), files=files)
-    for path in unindexed(directory, KINDS):
+    recover_directory(directory, remove_indexes=lambda path: remove_indexes(path, files), files=files)
+    for path in unindexed_files(directory, KINDS):
         index_file(path, KINDS, files=files)
 
 

@@ -1,28 +1,22 @@
 """What a crawl of the system checks has to fetch, found out by other means than bigcrawl's.
 
-`link_closure` fetches page after page from the running server and follows what an HTML tokenizer (the
-standard library's) calls a link. It shares no code with bigcrawl: not its parser, its frontier, its robots
-rules or its HTTP client; only the definition of the canonical URL (the WHATWG serialisation without its
-fragment) is the same, made by ada_url as there.
-
-A tokenizer is enough, and for this corpus exact: it knows the places where a tag is only text (script, style,
-comments), and over all pages of the packages it finds the same URLs as an HTML5 tree does (`test_closure.py`
-holds that). lxml's tree, which libxml2 repairs by older rules, misses some.
+`link_closure` fetches page after page from the running server and follows what an HTML5 tree, which lexbor
+builds, has as links. It shares no code with bigcrawl: not its parser, its frontier, its robots rules or its HTTP
+client; only the definition of the canonical URL (the WHATWG serialisation without its fragment) is the same, made
+by ada_url as there.
 """
 
 from __future__ import annotations
 
-import hashlib
 import http.client
-import sys
 from collections import deque
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.robotparser import RobotFileParser
 
 import ada_url
+from selectolax.lexbor import LexborHTMLParser
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -31,6 +25,7 @@ USER_AGENT = "closure"
 
 # The links a crawl follows: elements and their attribute.
 LINK_ATTRIBUTES = {"a": "href", "area": "href", "frame": "src", "iframe": "src"}
+_LINKS = ",".join(f"{tag}[{attribute}]" for tag, attribute in LINK_ATTRIBUTES.items())
 
 _TIMEOUT_SECONDS = 120.0  # of a server that answers at once; the machine may be busy
 
@@ -142,46 +137,10 @@ def page_links(body: bytes, url: str) -> list[str]:
     The links between the sites are ASCII, so any encoding that extends ASCII finds them; those to the
     outside are not followed.
     """
-    given_base, values = _tokens_of(body)
-    base = (canonical(given_base, url) or url) if given_base is not None else url
+    tree = LexborHTMLParser(body)
+    given = tree.css_first("base[href]")
+    base = (canonical(given.attributes["href"] or "", url) or url) if given else url
+    values = (node.attributes[LINK_ATTRIBUTES[str(node.tag)]] or "" for node in tree.css(_LINKS))
     links = dict.fromkeys(canonical(value, base) for value in values)
     links.pop("", None)
     return list(links)
-
-
-_tokens: dict[bytes, tuple[str | None, tuple[str, ...]]] = {}
-
-
-def _tokens_of(body: bytes) -> tuple[str | None, tuple[str, ...]]:
-    """The base that a page gives and the values of its links; each page is met as an answer and as a file."""
-    key = hashlib.sha256(body).digest()
-    if key not in _tokens:
-        tokens = _LinkTokens()
-        tokens.feed(body.decode("utf-8", "replace"))
-        tokens.close()
-        _tokens[key] = tokens.base, tuple(dict.fromkeys(map(sys.intern, tokens.links)))
-    return _tokens[key]
-
-
-class _LinkTokens(HTMLParser):
-    """Collects link attributes, and the href of the first base that has one."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=False)
-        self.base: str | None = None
-        self.links: list[str] = []
-
-    def updatepos(self, i: int, j: int) -> int:
-        """Count no lines: a tenth of the work, and nobody asks for them."""
-        return j
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        wanted = "href" if tag == "base" else LINK_ATTRIBUTES.get(tag)
-        # Of an attribute given twice the first counts; one without a value is empty.
-        value = next((value or "" for name, value in attrs if name == wanted), None) if wanted else None
-        if value is None:
-            return
-        if tag != "base":
-            self.links.append(value)
-        elif self.base is None:
-            self.base = value

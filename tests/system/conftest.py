@@ -28,6 +28,7 @@ LONGEST = ("test_crawl.py", "test_hostile.py", "test_scrapyd.py")
 SHARED: Final = {
     "test_closure.py": "served",
     "test_crawl.py": "served",
+    "test_dashboard.py": "watched",
     "test_everything.py": "whole",
     "test_hostile.py::TestCalm": "calm",
     "test_ops.py::test_a_signal_without_a_handler_ends_a_node": "image",

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
-from selectolax.lexbor import LexborHTMLParser
 
-from tests.system.closure import LINK_ATTRIBUTES, USER_AGENT, canonical, page_links
+from tests.system.closure import USER_AGENT, page_links
 from tests.system.corpora import Site
 from tests.system.nginx import NginxSites, parse_log_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.system.closure import Closure
@@ -99,23 +97,6 @@ def test_forbidden_pages_exist(served: NginxSites, closure: Closure) -> None:
 
 
 @pytest.mark.system
-def test_tokens_give_the_links_of_the_html5_tree(served: NginxSites) -> None:
-    """Over every HTML file of the sites, the tokenizer finds the URLs that an HTML5 tree has."""
-    selector = ",".join(f"{tag}[{attribute}]" for tag, attribute in LINK_ATTRIBUTES.items())
-    differing, files = [], 0
-    for path in _html_files(served):
-        files += 1
-        body = path.read_bytes()
-        tree = LexborHTMLParser(body)
-        assert not tree.css("base[href]")
-        values = [node.attributes[LINK_ATTRIBUTES[str(node.tag)]] or "" for node in tree.css(selector)]
-        if set(page_links(body, PAGE)) != {canonical(value, PAGE) for value in values} - {""}:
-            differing.append(path)
-    assert files > 4_000
-    assert differing == []
-
-
-@pytest.mark.system
 def test_nginx_ends_with_its_context(tmp_path: Path) -> None:
     """Two servers run side by side on ports of their own, and each is gone once stopped."""
     site = Site(name="one", address="127.30.0.1", root=tmp_path, robots="User-agent: *\n")
@@ -141,9 +122,3 @@ _FORBIDDING = {"python", "sqlite", "apache-en", "handbook-en-US", "handbook-ja-J
 def _exists(site: Site, target: str) -> bool:
     path = site.root / target.lstrip("/")
     return path.is_file() or (path / "index.html").is_file()
-
-
-def _html_files(served: NginxSites) -> Iterator[Path]:
-    for site in served.sites:
-        for entry in site.root.iterdir():
-            yield from [entry] if entry.suffix == ".html" else entry.glob("**/*.html")

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
-from bigcrawl_simweb.check.checker import Rules, check
+from bigcrawl_simweb.check.checker import CheckRules, check_exchanges
 from tests.support.crawling.verdicts import pause, warc_files, without_untold_gaps
 from tests.support.running.processes import no_strays_below
 from tests.system.crawls import DELAY_MS, agent_of, crawl_of
@@ -45,9 +45,9 @@ def hold(served: NginxSites, closure: Closure, requests: list[LoggedRequest], ex
     """Hold a crawl's part of nginx's log to what is expected of it, and to politeness."""
     forbidden = {(urlsplit(url).hostname, url.partition(f":{served.port}")[2]) for url in closure.forbidden}
     delays = {site.address: CRAWL_DELAYS_MS[site.name] for site in served.sites if site.name in CRAWL_DELAYS_MS}
-    return check(
+    return check_exchanges(
         [request.as_exchange() for request in requests],
-        Rules(
+        CheckRules(
             expected=expected,
             port=served.port,
             host_delay_ms=DELAY_MS,

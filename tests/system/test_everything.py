@@ -66,7 +66,7 @@ NOT_READ = frozenset(
     ("cut", "cut-chunk", "too-little", "stalled", "mute", "reset", "dripping", "endless", "endless-closing")
 )
 # Of the crawl without end: exchanges before it is stopped; pages in all when it stops by itself.
-PAGES_BEFORE, PAGES_MAX = 1_000, 1_700
+PAGES_BEFORE, PAGES_MAX = 600, 1_000
 IN_PROCESS_MAX = 192
 NODE_BYTES_MAX = 300 << 20
 # Servers that stall or say nothing do so for far longer than a node may take for its end, on whatever machine.

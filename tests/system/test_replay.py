@@ -16,13 +16,13 @@ from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 from bigcrawl.page_index.cdxj import Capture, read_line
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.crawling.verdicts import indexes
-from tests.support.pywb import pywb, sent_by
+from tests.support.replaying.pywb import pywb, sent_by
 from tests.support.running.processes import no_strays_below
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.pywb import Replayed
+    from tests.support.replaying.pywb import Replayed
 
 pytestmark = pytest.mark.system
 

@@ -89,17 +89,3 @@ def test_one_crawl_outlives_all_that_befalls_its_nodes(tmp_path: Path) -> None:
     from_log = int(re.findall(r"answers 200: ([\d,]+)", said)[-1].replace(",", ""))
     pages = {item["url"] for item in items if item["status"] == 200}
     assert from_log - 48 - 1 <= len(pages) <= from_log
-
-
-def test_nodes_that_share_nothing_are_refused(tmp_path: Path) -> None:
-    """Without a store, three scrapyds have three state directories: one crawls, and two say what to set."""
-    script = commands().replace("NEWS_STORE_URL=file://$STORE ", "")
-    third = re.search(r"^start \d+\n(?!start)", script, re.MULTILINE)
-    assert third is not None
-    said = "$(grep -l BIGCRAWL_STORE_URL ?/logs/news/pages/*.log | wc -l)"
-    wait = f"until [ {said} = 2 ]; do sleep 0.5; done\n"
-    follow(script[: third.end()] + wait, tmp_path)
-    logs = [path.read_text() for path in sorted(tmp_path.glob("?/logs/news/pages/*.log"))]
-    refused = [log for log in logs if "BIGCRAWL_STORE_URL" in log]
-    assert (len(logs), len(refused)) == (3, 2)
-    assert not [line for log in refused for line in log.splitlines() if "/items/" in line or "Traceback" in line]

@@ -16,7 +16,7 @@ def test_a_time_is_in_the_first_bucket_whose_bound_is_above_it(times_ms: list[in
     histogram = Histogram()
     expected = [0] * (len(BOUNDS_S) + 1)
     for ms in times_ms:
-        histogram.note(ms)
+        histogram.count_ms(ms)
         expected[bisect_right(BOUNDS_S, max(0, ms) / 1000)] += 1
     assert histogram.counts == expected
     assert histogram.sum_ms == sum(max(0, ms) for ms in times_ms)

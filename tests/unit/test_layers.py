@@ -35,14 +35,15 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"extensions"}),
     frozenset({"installing"}),
     frozenset({"addon"}),
-    frozenset({"settings"}),
+    frozenset({"profiles", "settings"}),
     frozenset({"__main__", "main_job", "sampling", "simweb"}),
 )
 
 # Where Scrapy is spoken to. Everything else runs, and is tested, without it.
 SCRAPY_ADAPTERS = (
     "__main__.py", "addon.py", "commands/", "downloads/", "exceptions.py", "extensions/",
-    "features/revisits/middlewares.py", "features/whole_hosts/spider_middlewares.py", "installing.py", "middlewares/",
+    "features/requisites/spider_middlewares.py", "features/revisits/middlewares.py",
+    "features/whole_hosts/spider_middlewares.py", "installing.py", "middlewares/",
     "pipelines/", "project_settings.py",
     "scheduler/adapter/", "scheduler/dupefilter.py", "scheduler/scheduler.py", "settings.py", "spiders/",
     "stats_buffer.py", "stored/copies.py", "stored/given.py", "stored/handler.py", "stored/installing.py",

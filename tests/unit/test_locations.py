@@ -21,7 +21,7 @@ from bigcrawl.middlewares.page_directives import PageDirectives
 from bigcrawl.middlewares.redirects import MetaRefreshMiddleware, RedirectMiddleware
 from bigcrawl.middlewares.robots import RobotsMiddleware
 from bigcrawl.scheduler.adapter.request_codec import encode_request
-from bigcrawl.scheduler.adapter.robots_fetch import Connection, RobotsFetch
+from bigcrawl.scheduler.adapter.robots_fetch import ConnectionOptions, RobotsFetch
 from bigcrawl.spiders.broad import BroadSpider
 from bigcrawl.spiders.recrawl import RecrawlSpider
 from bigcrawl.stored.catalogue import read_catalogue
@@ -127,7 +127,7 @@ def robots_alone(row: Row) -> str | None:
     async def follow() -> None:
         crawler: Any = new_crawler(BIGCRAWL_CONTACT="tests@bigcrawl.org")
         crawler.engine = SimpleNamespace(download_async=download)
-        await RobotsMiddleware.from_crawler(crawler)._follow(row.base, Connection({}, {}))
+        await RobotsMiddleware.from_crawler(crawler)._fetch_following_redirects(row.base, ConnectionOptions({}, {}))
 
     asyncio.run(follow())
     return asked[1] if len(asked) > 1 else None
@@ -180,8 +180,8 @@ def test_archives_name_the_pages_that_browsers_ask_for(tmp_path: Path, row: Row,
     )
     catalogue = read_catalogue([path])
     assert row.url is not None
-    assert catalogue.rank(row.url) == 0
-    assert PageReader(catalogue, 0).read(catalogue.place(0)).body == b"page"
+    assert catalogue.rank_of(row.url) == 0
+    assert PageReader(catalogue, 0).read_page(catalogue.place_of_rank(0)).body == b"page"
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

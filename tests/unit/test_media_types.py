@@ -13,7 +13,7 @@ from scrapy.http import HtmlResponse, Response, TextResponse
 
 from bigcrawl.commands.pages.stored_links import LinkReader
 from bigcrawl.downloads.response_parts import response_class
-from bigcrawl.media_types import HTML, is_binary, sniffed, type_of, type_told
+from bigcrawl.media_types import HTML, is_binary, sniff_media_type, type_of, type_told
 from bigcrawl.middlewares.compression import CompressionMiddleware
 from bigcrawl.spiders.broad import is_html
 from bigcrawl.stored.pages import StoredPage
@@ -65,7 +65,7 @@ def test_any_bytes_are_sniffed_as_by_another_reader(start: bytes, before: bytes,
     body = before + start + bytes([end]) + after
     other = xtractmime.extract_mime(body, http_origin=True).decode()
     if b"<html" not in body.lower() and other not in ("video/mp4", "video/webm", "audio/mpeg"):
-        assert sniffed(body) == other
+        assert sniff_media_type(body) == other
 
 
 @given(st.lists(st.binary(max_size=20), max_size=3))

@@ -97,7 +97,7 @@ def scrapy_keys() -> Iterator[tuple[str, str]]:
             if "limit" in ast.unparse(call.args[1]) and where == "middlewares/links.py":
                 reasons = [reason for reason in REASONS if reason.startswith("listing-")]
             yield from ((f"bigcrawl/limits/{reason}", where) for reason in reasons)
-        elif name in {"count_dropped", "_count"}:
+        elif name in {"count_dropped", "_count_dropped"}:
             for reason in texts(call.args[0]):
                 yield from ((f"bigcrawl/dropped/{text}", where) for text in expanded(reason))
 

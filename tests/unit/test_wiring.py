@@ -19,12 +19,13 @@ PARTS_MAX: Final = 15
 # if it holds a service, that is something to call or an object of a class with a constructor of its own: it could hide
 # the arguments of another constructor.
 EXCEPTIONS: Final = {
-    "dashboard/actions.py Look": "a row of a table: questions of the dashboard",
+    "dashboard/actions.py ReadAction": "a row of a table: questions of the dashboard",
     "links/batch.py Links": "public: what a spider says of a batch, by name",
     "metrics/metric.py Metric": "a row of a table: metrics",
-    "bigcrawl_simweb/check/rules.py Rules": "what a crawl is held to, by name; each has a default",
+    "scheduler/partition/fold/budget_source.py BudgetSource": "what a step asks, by name; each has a default",
+    "bigcrawl_simweb/check/rules.py CheckRules": "what a crawl is held to, by name; each has a default",
     "bigcrawl_simweb/exhibits/exhibit.py Exhibit": "a row of a table: exhibits",
-    "bigcrawl_simweb/exhibits/exhibit.py Stand": "what the answers of that table are written from",
+    "bigcrawl_simweb/exhibits/exhibit.py ExhibitContext": "what the answers of that table are written from",
     "bigcrawl_simweb/model/robots.py RobotsFile": "a row of a table: kinds of robots.txt",
     "bigcrawl_simweb/model/web.py Web": "the description of a web, by name: most have three",
 }
@@ -115,16 +116,17 @@ def test_a_node_hands_out_few_parts() -> None:
 TIES: Final = {
     "adapter/scrapy_engine.py ScrapyEngine.open": "outputs and callbacks are the spider's, which Scrapy makes later",
     "adapter/scrapy_engine.py ScrapyEngine.attach": "Scrapy makes the scheduler before a crawl can be joined",
-    "adapter/scrapys_names.py ScrapysNames.attach": "likewise",
+    "adapter/scrapys_names.py ScrapysStats.attach": "likewise",
     "adapter/shutdown.py Shutdown.attach": "likewise",
     "adapter/spider_flow.py SpiderFlow.attach": "likewise",
     "adapter/spider_intake.py SpiderIntake.attach": "likewise",
     "adapter/spider_start.py SpiderStart.attach": "likewise",
     "adapter/started_requests.py StartedRequests.attach": "likewise",
     "scheduler.py Scheduler.attach": "likewise",
-    "gates/robots.py Robots.tell_read_to": "who listens to Scrapy's signals is the spider's",
-    "gates/robots.py Robots.tell_sitemaps_to": "a spider that asks for sitemaps comes after the node",
-    "handout/lanes.py Lanes.connect": "gates and pump give URLs to the handout, and get some back from its lanes",
+    "gates/robots.py RobotsGate.tell_read_to": "who listens to Scrapy's signals is the spider's",
+    "gates/robots.py RobotsGate.tell_sitemaps_to": "a spider that asks for sitemaps comes after the node",
+    "handout/lanes.py HostLanes.open_lanes": "gates and pump give URLs to the handout, and get some back from lanes",
+    "handout/recent.py RecentWork.heed": "the exchange keeps recent work, and orders are read by a later part",
     "node/heartbeat.py Leases.tell_views_to": "an extension listens from its start to its end",
     "node/outbox.py Outbox.tell_sent_to": "observers hear of what is sent, and give their rows to the outbox",
     "owner/owned_partition.py OwnedPartition.tell_news_to": "the table hears of a partition for as long as it is owned",
@@ -132,7 +134,7 @@ TIES: Final = {
 }
 
 # Objects with constructors of their own that are no parts: what was read or counted, replaced by the next one.
-VALUES: Final = {"Blacklist", "DelayBook", "FrontQueues", "InDegreeCounts", "PartitionCopy", "Values"}
+VALUES: Final = {"Blacklist", "DelayBook", "FrontQueues", "InDegreeCounts", "PartitionCopy", "ValueCodec"}
 
 
 def ties_in(source: str, parts: Iterable[str]) -> list[str]:

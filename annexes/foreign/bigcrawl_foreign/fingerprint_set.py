@@ -43,7 +43,7 @@ class FetchedPrints:
             except (ValueError, TypeError, AttributeError, LookupError):
                 return  # it has no fingerprint, or is no request
 
-    async def keep(self, sender: RequestSender, where: str, likely: str, remedy: str) -> list[str]:
+    async def store_prints(self, sender: RequestSender, where: str, likely: str, remedy: str) -> list[str]:
         """Store the fingerprints in the crawl's Redis, and return warnings about refetches.
 
         `likely` is the scheme if no waiting request shows it. Raises ConfigError if the scheme is unknown.
@@ -51,14 +51,14 @@ class FetchedPrints:
         if not len(self._known):
             return [f"{where or 'a dupefilter'} is empty or not read: pages that were fetched may be fetched again"]
         is_shown = any(map(len, self._waiting.values()))
-        scheme, waiting = self._scheme(where, remedy) if is_shown else (likely, np.empty(0, np.uint64))
+        scheme, waiting = self._likeliest_scheme(where, remedy) if is_shown else (likely, np.empty(0, np.uint64))
         scheme = await sender.keep_fetched(scheme, self._known, waiting, is_certain=is_shown)
         if is_shown:
             return []
         remark = f"nothing waits that would show how the fingerprints in {where} are made; {scheme} is assumed"
         return [f"{remark}, and if that is wrong, pages are fetched again"]
 
-    def _scheme(self, where: str, remedy: str) -> tuple[str, npt.NDArray[np.uint64]]:
+    def _likeliest_scheme(self, where: str, remedy: str) -> tuple[str, npt.NDArray[np.uint64]]:
         found: dict[str, npt.NDArray[np.uint64]] = {
             scheme: np.frombuffer(prints, dtype=np.uint64) if prints else np.empty(0, np.uint64)
             for scheme, prints in self._waiting.items()
@@ -67,7 +67,7 @@ class FetchedPrints:
         best = max(hits, key=lambda scheme: hits[scheme])
         if not hits[best]:
             raise ConfigError(
-                f"the fingerprints in {where} are not made as Scrapy or scrapy-redis makes them: import without them, "
+                f"the fingerprints in {where} are not those of Scrapy or scrapy-redis: import without them, "
                 f"{remedy}; then pages may be fetched again"
             )
         return best, found[best]

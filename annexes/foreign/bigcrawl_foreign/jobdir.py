@@ -51,7 +51,7 @@ class JobDir:
         self._path = Path(path)
         self._queue, self._seen = self._path / "requests.queue", self._path / "requests.seen"
         if not self._queue.is_dir() and not self._seen.is_file():
-            raise ConfigError(f"{path} is no JOBDIR: it has neither requests.queue nor requests.seen")
+            raise ConfigError(f"{path} is not a JOBDIR: it has neither requests.queue nor requests.seen")
 
     def __repr__(self) -> str:
         return f"<JobDir {self._path}>"
@@ -66,11 +66,11 @@ class JobDir:
                         if entry == _DAMAGED:
                             sender.leave_out(where, "the file is damaged here; the rest of it is left out")
                         else:
-                            await queue.send(where, entry)
+                            await queue.send_entry(where, entry)
         except (OSError, sqlite3.Error) as error:
             raise ConfigError(f"cannot read {self._path}: {error}") from error
         await sender.flush()
-        sender.notes.extend(await fetched.keep(sender, str(self._seen), SCRAPY, f"move {self._seen.name} away"))
+        sender.notes.extend(await fetched.store_prints(sender, str(self._seen), SCRAPY, f"move {self._seen.name} away"))
         return []
 
 
@@ -96,13 +96,13 @@ def _first_bytes(data: bytes) -> bytes:
     row = 22 if is_binary else 41
     rows = np.frombuffer(data[: len(data) // row * row], np.uint8).reshape(-1, row)
     if not (rows[:, :2] == [0, 20] if is_binary else rows[:, 40:] == ord("\n")).all():
-        raise ValueError("it has rows of other things")
+        raise ValueError("it has rows that are not fingerprints")
     return rows[:, 2:10].tobytes() if is_binary else bytes.fromhex(rows[:, :16].tobytes().decode("ascii"))
 
 
 def _queues_below(top: Path) -> Iterator[Path]:
     """Yield the queues, those of a folder by priority, the most urgent first."""
-    for path in sorted(top.iterdir() if top.is_dir() else (), key=_urgency):
+    for path in sorted(top.iterdir() if top.is_dir() else (), key=_priority_key):
         if path.is_symlink():
             continue
         if path.is_dir() and not any(path.glob("q[0-9]*")):
@@ -111,7 +111,7 @@ def _queues_below(top: Path) -> Iterator[Path]:
             yield path
 
 
-def _urgency(path: Path) -> tuple[int, str]:
+def _priority_key(path: Path) -> tuple[int, str]:
     name = path.name.removesuffix("s")  # start requests have separate queues
     return (int(name), path.name) if _NUMBER.fullmatch(name) else (0, path.name)
 
@@ -119,14 +119,14 @@ def _urgency(path: Path) -> tuple[int, str]:
 def _entries_of(path: Path) -> Iterator[bytes | int]:
     """Yield the entries of a queue in order; for a large one its size, and -1 for a damaged rest."""
     if path.is_dir():
-        yield from _fifo(path)
+        yield from _read_fifo(path)
         return
     with path.open("rb") as file:
         is_sqlite = file.read(len(_SQLITE)) == _SQLITE
-    yield from _sqlite(path) if is_sqlite else _lifo(path)
+    yield from _read_sqlite(path) if is_sqlite else _read_lifo(path)
 
 
-def _lifo(path: Path) -> Iterator[bytes | int]:
+def _read_lifo(path: Path) -> Iterator[bytes | int]:
     with path.open("rb") as file:
         at = file.seek(0, 2)
         while at > _SIZE.size:
@@ -140,8 +140,8 @@ def _lifo(path: Path) -> Iterator[bytes | int]:
             yield file.read(size) if size <= ENTRY_BYTES_MAX else size
 
 
-def _fifo(path: Path) -> Iterator[bytes | int]:
-    number, offset = _beginning(path / "info.json")
+def _read_fifo(path: Path) -> Iterator[bytes | int]:
+    number, offset = _first_waiting(path / "info.json")
     for chunk in sorted(path.glob("q[0-9]*")):
         if not _NUMBER.fullmatch(chunk.name[1:]) or not chunk.is_file() or int(chunk.name[1:]) < number:
             continue
@@ -160,7 +160,7 @@ def _fifo(path: Path) -> Iterator[bytes | int]:
                 yield data
 
 
-def _beginning(info: Path) -> tuple[int, int]:
+def _first_waiting(info: Path) -> tuple[int, int]:
     """Return chunk and offset of the first waiting entry; of the very first if the crawl was not closed."""
     try:
         number, _, offset = read_json(info.read_bytes()[:4_096])["tail"]
@@ -169,7 +169,7 @@ def _beginning(info: Path) -> tuple[int, int]:
         return 0, 0
 
 
-def _sqlite(path: Path) -> Iterator[bytes | int]:
+def _read_sqlite(path: Path) -> Iterator[bytes | int]:
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
         database.execute("PRAGMA trusted_schema = OFF")
         made = database.execute("SELECT type, sql FROM sqlite_master WHERE name = 'queue'").fetchone()

@@ -39,7 +39,7 @@ class PickledRequests:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._end()
+        self._end_process()
 
     def read(self, data: bytes) -> dict[str, Any]:
         """Return the request in an entry, in 0.1 ms, or a second if the process must be started.
@@ -47,7 +47,7 @@ class PickledRequests:
         Raises:
             UnreadableError: it holds something else, or reading it takes too much time or memory.
         """
-        process = self._started()
+        process = self._start_process()
         assert process.stdin is not None
         assert process.stdout is not None
         answer = b""
@@ -60,18 +60,18 @@ class PickledRequests:
         except OSError:
             pass  # it has ended
         if not answer:
-            self._end()
+            self._end_process()
             limits = f"{ENTRY_SECONDS} s and {MEMORY_BYTES >> 20} MB"
-            raise UnreadableError(f"reading it ended its process, which has {limits} for an entry")
+            raise UnreadableError(f"the process that read it was killed; it has {limits} for an entry")
         if not answer[0]:
             raise UnreadableError(answer[1:].decode("utf-8", "replace"))
         try:
-            fields: dict[str, Any] = PLAIN.unpacked(answer[1:])
+            fields: dict[str, Any] = PLAIN.unpack(answer[1:])
         except NOT_STORABLE as error:
             raise UnreadableError(str(error)) from error
         return fields
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _start_process(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", _MODULE],
@@ -82,7 +82,7 @@ class PickledRequests:
             )
         return self._process
 
-    def _end(self) -> None:
+    def _end_process(self) -> None:
         process, self._process = self._process, None
         if process is None:
             return
@@ -103,7 +103,7 @@ class StoredQueue(PickledRequests):
         self._sender = sender
         self._fetched = fetched
 
-    async def send(self, where: str, entry: bytes | int) -> None:
+    async def send_entry(self, where: str, entry: bytes | int) -> None:
         """Send an entry, or record that it is left out. An integer is the size of one that is too large."""
         if isinstance(entry, int):
             self._sender.leave_out(where, f"it has {entry:,} bytes; {ENTRY_BYTES_MAX:,} may be")

@@ -35,7 +35,7 @@ class ScrapyRedis:
         self._url = url
         keys = (opts.queue_key, opts.dupefilter_key)
         if not opts.spider and any("%(spider)s" in key for key in keys):
-            raise ConfigError("say whose queue it is: --spider NAME, or --queue-key and --dupefilter-key")
+            raise ConfigError("name the queue: --spider NAME, or --queue-key and --dupefilter-key")
         self._queue, self._dupefilter = (key.replace("%(spider)s", opts.spider) for key in keys)
         self._is_stack = opts.stack
 
@@ -50,7 +50,7 @@ class ScrapyRedis:
         finally:
             await source.close()
         await sender.flush()
-        sender.notes.extend(await fetched.keep(sender, self._dupefilter, SCRAPY_REDIS, "--dupefilter-key ''"))
+        sender.notes.extend(await fetched.store_prints(sender, self._dupefilter, SCRAPY_REDIS, "--dupefilter-key ''"))
         return remarks
 
     async def _read_prints(self, source: SourceRedis) -> npt.NDArray[np.uint64]:
@@ -67,11 +67,11 @@ class ScrapyRedis:
         while kind == "set":
             cursor, members = await source.command("SSCAN", self._dupefilter, cursor, "COUNT", _SCAN_COUNT)
             if any(len(member) != _HEX for member in members):
-                raise self._no_fingerprints("a set of other things")
+                raise self._no_fingerprints("a set of other values")
             try:
                 data = bytes.fromhex(b"".join(member[:16] for member in members).decode("ascii"))
             except ValueError:
-                raise self._no_fingerprints("a set of other things") from None
+                raise self._no_fingerprints("a set of other values") from None
             parts.append(np.frombuffer(data, dtype=">u8").astype(np.uint64))
             if int(cursor) == 0:
                 break
@@ -91,7 +91,7 @@ class ScrapyRedis:
             while part.entries:
                 for entry in part.entries:
                     rank += 1
-                    await queue.send(f"{self._queue}, request {rank}", entry)
+                    await queue.send_entry(f"{self._queue}, request {rank}", entry)
                 part = await source.read_queue(self._queue, rank, is_stack=self._is_stack)
         if not first.entries:
             return [f"{self._queue} is empty, or not there: see --queue-key"]

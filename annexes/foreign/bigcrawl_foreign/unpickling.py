@@ -60,9 +60,9 @@ def read_entry(data: bytes) -> bytes:
     try:
         fields = json.loads(data) if data[:1] == b"{" else _Unpickler(io.BytesIO(data)).load()
         if type(fields) is not dict:
-            raise ValueError(f"it is a {type(fields).__name__}, and no request")
+            raise ValueError(f"it is a {type(fields).__name__}, not a request")
         _check_size(fields)
-        return b"\x01" + PLAIN.packed(fields)
+        return b"\x01" + PLAIN.pack(fields)
     except (*NOT_STORABLE, pickle.UnpicklingError, EOFError, LookupError, ArithmeticError) as error:
         reason = str(error) or type(error).__name__
         return b"\x00" + reason[:200].encode("utf-8", "replace")
@@ -76,27 +76,27 @@ def _check_size(value: object) -> None:
         inner, depth = left.pop()
         nodes += 1
         if nodes > NODES_MAX or depth > NESTED_MAX:
-            raise ValueError("it holds too many values, or is nested too deep")
+            raise ValueError("it holds too many values, or is nested too deeply")
         if isinstance(inner, dict):
             left += [(each, depth + 1) for pair in inner.items() for each in pair]
         elif isinstance(inner, list | tuple | set | frozenset):
             left += [(each, depth + 1) for each in inner]
 
 
-def _limit() -> None:
+def _limit_process() -> None:
     pages = int(Path("/proc/self/statm").read_text().split()[0]) if sys.platform == "linux" else 0
     if pages:
         size = pages * resource.getpagesize() + MEMORY_BYTES
         resource.setrlimit(resource.RLIMIT_AS, (size, size))
     with contextlib.suppress(*NOT_STORABLE):
-        PLAIN.packed(object())  # it imports code when needed, which it could not open later
+        PLAIN.pack(object())  # it imports code when needed, which it could not open later
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the reader closes the pipe
 
 
-def serve(source: BinaryIO, sink: BinaryIO) -> None:
+def serve_entries(source: BinaryIO, sink: BinaryIO) -> None:
     """Answer entries until the pipe is closed. SIGALRM kills the process: no Python handler runs within a pickle."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     while len(head := source.read(LENGTH.size)) == LENGTH.size:
@@ -109,5 +109,5 @@ def serve(source: BinaryIO, sink: BinaryIO) -> None:
 
 
 if __name__ == "__main__":
-    _limit()
-    serve(sys.stdin.buffer, sys.stdout.buffer)
+    _limit_process()
+    serve_entries(sys.stdin.buffer, sys.stdout.buffer)

@@ -64,7 +64,7 @@ class CdxFile(UrlList):
         if begin < 0:
             fields = line.split()
             if len(fields) < 3:
-                raise ValueError("it is no line of a CDX file")
+                raise ValueError("it is not a line of a CDX file")
             return fields[2]
         try:
             url = read_json(line[begin + 1 :]).get("url")
@@ -79,18 +79,18 @@ def _lines_of(path: Path) -> Iterator[str]:
     """Yield the lines of a file without their ends; raise ConfigError if one exceeds `LINE_CHARS_MAX`."""
     number = 0
     try:
-        with path.open("rb") as plain, _unpacked(plain) as file:
+        with path.open("rb") as plain, _open_decompressed(plain) as file:
             for text in lines_of(file, LINE_CHARS_MAX):
                 number += 1
                 yield text
     except ValueError as error:
-        raise ConfigError(f"{path}, line {number + 1}: {error}: it is no URL") from None
+        raise ConfigError(f"{path}, line {number + 1}: {error}: it is not a URL") from None
     except (OSError, EOFError, zlib.error) as error:
         raise ConfigError(f"cannot read {path}, after line {number}: {error}") from error
 
 
 @contextmanager
-def _unpacked(plain: IO[bytes]) -> Iterator[IO[bytes]]:
+def _open_decompressed(plain: IO[bytes]) -> Iterator[IO[bytes]]:
     is_packed = plain.read(len(_GZIP)) == _GZIP
     plain.seek(0)
     if not is_packed:

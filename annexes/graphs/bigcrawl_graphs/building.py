@@ -53,8 +53,8 @@ class GraphBuilder:
         self._directory = directory
         self._bytes_max = bytes_max
         self._key = Keys(os.urandom(SECRET_BYTES)).of_bytes
-        self._names = self._sort()
-        self._pairs = self._sort()
+        self._names = self._new_sorter()
+        self._pairs = self._new_sorter()
         self._named: dict[str, bool] = {}
         self._paired: dict[tuple[str, str], int] = {}
         self._numbers: BinaryIO | None = None
@@ -83,17 +83,17 @@ class GraphBuilder:
     def nodes(self) -> Iterator[Node]:
         self._pass_names()
         self._pass_pairs()
-        numbers = self._sort()
+        numbers = self._new_sorter()
         name, has_page = b"", False
         for line in self._names:
             other, _, kind = line.rstrip(b"\n").partition(b" ")
             if other != name:
                 if name:
-                    yield self._numbered(name, numbers, has_page=has_page)
+                    yield self._number_node(name, numbers, has_page=has_page)
                 name, has_page = other, False
             has_page = has_page or kind == _SOURCE
         if name:
-            yield self._numbered(name, numbers, has_page=has_page)
+            yield self._number_node(name, numbers, has_page=has_page)
         self._names.close()
         self._numbers = tempfile.TemporaryFile(dir=self._directory)  # noqa: SIM115 - closed with the others
         self._numbers.writelines(numbers)
@@ -101,12 +101,12 @@ class GraphBuilder:
 
     def edges(self) -> Iterator[Edge]:
         """Yield the edges by source, then by target, each once."""
-        by_source = self._sort()
+        by_source = self._new_sorter()
         for target, rest in self._with_numbers(self._pairs):
             source, _, links = rest.partition(b" ")
             by_source.add(b"%s %s %s" % (source, target, links))
         self._pairs.close()
-        by_number = self._sort()
+        by_number = self._new_sorter()
         for source, rest in self._with_numbers(by_source):
             by_number.add(b"%s %s" % (source, rest))
         by_source.close()
@@ -123,7 +123,7 @@ class GraphBuilder:
             yield last
         by_number.close()
 
-    def _sort(self) -> SortedLines:
+    def _new_sorter(self) -> SortedLines:
         return SortedLines(self._directory, self._bytes_max)
 
     def _pass_names(self) -> None:
@@ -137,7 +137,7 @@ class GraphBuilder:
             self._pairs.add(b"%016x %016x %x\n" % (*keys, links))
         self._paired = {}
 
-    def _numbered(self, name: bytes, numbers: SortedLines, *, has_page: bool) -> Node:
+    def _number_node(self, name: bytes, numbers: SortedLines, *, has_page: bool) -> Node:
         node = Node(self.node_count, name.decode(), has_page)
         numbers.add(b"%016x %012x\n" % (self._key(name), node.number))
         self.node_count += 1
@@ -145,7 +145,7 @@ class GraphBuilder:
 
     def _with_numbers(self, lines: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
         if self._numbers is None:
-            raise ContractError("nodes() comes before edges()")
+            raise ContractError("nodes() must be read before edges()")
         self._numbers.seek(0)
         numbers = iter(self._numbers)
         key, number = b"", b""

@@ -46,8 +46,8 @@ def graph(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Res
         try:
             with locked_directory(directory) as is_ours:
                 if not is_ours:
-                    raise ConfigError(f"another scrapy frontier graph is at work in {directory}; wait, or name another")
-                return _written(pages, directory, config.crawl.warc_mode, opts)
+                    raise ConfigError(f"another scrapy frontier graph is running in {directory}; wait, or name another")
+                return _write_graphs(pages, directory, config.crawl.warc_mode, opts)
         except OSError as error:
             raise TransientStoreError(
                 f"{directory} cannot be written: {error.strerror}; sorting takes some 100 bytes a link there, and no "
@@ -55,11 +55,11 @@ def graph(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Res
             ) from error
 
 
-def _written(pages: StoredLinks, directory: Path, mode: int, opts: argparse.Namespace) -> Result:
+def _write_graphs(pages: StoredLinks, directory: Path, mode: int, opts: argparse.Namespace) -> Result:
     forms = list(dict.fromkeys(opts.forms))
     with ExitStack() as stack:
         graphs = {kind: stack.enter_context(closing(GraphBuilder(directory))) for kind in dict.fromkeys(opts.of)}
-        _fill(pages, graphs)
+        _fill_graphs(pages, graphs)
         found: dict[str, dict[str, Any]] = {}
         for kind, one in graphs.items():
             edges = write_graph(one, directory, kind, forms, mode)
@@ -74,7 +74,7 @@ def _written(pages: StoredLinks, directory: Path, mode: int, opts: argparse.Name
     return Result(data, "\n".join(lines), 1 if unreadable else 0)
 
 
-def _fill(pages: StoredLinks, graphs: dict[str, GraphBuilder]) -> None:
+def _fill_graphs(pages: StoredLinks, graphs: dict[str, GraphBuilder]) -> None:
     """Add the links of all pages to the graphs, except links within the same host or PLD."""
     for url, targets in pages:
         if PAGES in graphs:

@@ -57,7 +57,7 @@ def write_graph(graph: GraphBuilder, directory: Path, name: str, forms: Sequence
     """Write a graph in each of the forms; return the number of edges. A failure leaves each file new or unchanged."""
     edges = 0
     with ExitStack() as stack:
-        writers = [stack.enter_context(_begun(form, directory, name, mode)) for form in forms]
+        writers = [stack.enter_context(_open_form(form, directory, name, mode)) for form in forms]
         for node in graph.nodes():
             for writer in writers:
                 writer.add_node(node)
@@ -73,14 +73,14 @@ def write_graph(graph: GraphBuilder, directory: Path, name: str, forms: Sequence
 
 
 @contextmanager
-def _begun(form: str, directory: Path, name: str, mode: int) -> Iterator[Form]:
+def _open_form(form: str, directory: Path, name: str, mode: int) -> Iterator[Form]:
     nodes, edges = (directory / file for file in file_names(name, form))
     files = OsFiles(mode)
     with written_whole(edges, files) as edges_file, written_whole(nodes, files) as nodes_file:
         if form == WEBGRAPH:
             yield _WebGraph(nodes_file, edges_file)
             return
-        tables = _Parquet(nodes_file, edges_file)
+        tables = _ParquetForm(nodes_file, edges_file)
         try:
             yield tables
         finally:
@@ -116,12 +116,12 @@ class _WebGraph:
             self._at, self._is_begun = node, False
 
 
-class _Parquet:
+class _ParquetForm:
     def __init__(self, nodes: Any, edges: Any) -> None:
         import pyarrow as pa
 
-        self._nodes = _Table(nodes, [("node", pa.int64()), ("name", pa.string()), ("has_page", pa.bool_())])
-        self._edges = _Table(edges, [("source", pa.int64()), ("target", pa.int64()), ("links", pa.int64())])
+        self._nodes = _ParquetTable(nodes, [("node", pa.int64()), ("name", pa.string()), ("has_page", pa.bool_())])
+        self._edges = _ParquetTable(edges, [("source", pa.int64()), ("target", pa.int64()), ("links", pa.int64())])
 
     def add_node(self, node: Node) -> None:
         self._nodes.add(node)
@@ -141,7 +141,7 @@ class _Parquet:
         self._edges.close()
 
 
-class _Table:
+class _ParquetTable:
     def __init__(self, file: Any, columns: list[tuple[str, Any]]) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq

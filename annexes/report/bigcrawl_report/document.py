@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from bigcrawl import __version__
+from bigcrawl_report.crawl_parts import crawl_sections
 from bigcrawl_report.irlbot import irlbot
-from bigcrawl_report.overview import overview
+from bigcrawl_report.lead import lead
 from bigcrawl_report.politeness import politeness
 from bigcrawl_report.polybot import polybot
-from bigcrawl_report.rates import Rates
+from bigcrawl_report.rates import HistoryRates
 from bigcrawl_report.ubicrawler import ubicrawler
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from bigcrawl.views.figures import Figures
+    from bigcrawl.views.figures import CrawlFigures
+    from bigcrawl_report.lead import Lead
     from bigcrawl_report.tables import Plot, Section
 
 FORMAT: Final = 1
@@ -26,20 +27,23 @@ FORMAT: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A report; its figures were gathered at `time_s`, Unix seconds."""
+    """A report; its figures were gathered at `time_s`, Unix seconds. `lead` is its first screen; `papers` come last."""
 
     crawl: str
     time_s: float
     is_finished: bool
-    sections: Sequence[Section]
+    parts: Sequence[Section]
+    papers: Sequence[Section] = ()
+    lead: Lead | None = None
 
     @property
-    def made(self) -> str:
-        return datetime.fromtimestamp(self.time_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    def sections(self) -> list[Section]:
+        return [*self.parts, *self.papers]
 
     @property
     def plots(self) -> list[Plot]:
-        return [plot for section in self.sections for plot in section.plots]
+        first = [self.lead.plot] if self.lead is not None else []
+        return [*first, *(plot for section in self.sections for plot in section.plots)]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -53,13 +57,11 @@ class Document:
         }
 
 
-def document_of(figures: Figures) -> Document:
-    rates = Rates(figures.history)
-    sections = [
-        overview(figures, rates),
-        polybot(figures),
-        irlbot(figures, rates),
-        politeness(figures),
-        ubicrawler(figures),
-    ]
-    return Document(figures.config.crawl.name, figures.time_s, bool(figures.status["finished"]), sections)
+def document_of(figures: CrawlFigures, events: Sequence[Mapping[str, Any]] = ()) -> Document:
+    """Make the document of figures, and of the events of the crawl."""
+    rates = HistoryRates(figures.history)
+    parts = [*crawl_sections(figures, rates), politeness(figures)]
+    papers = [polybot(figures, rates), irlbot(figures, rates), ubicrawler(figures)]
+    is_finished = bool(figures.status["finished"])
+    first = lead(figures, rates, events)
+    return Document(figures.config.crawl.name, figures.time_s, is_finished, parts, papers, first)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.private_files import make_private_directory
 from bigcrawl.store.local_files import write_whole
-from bigcrawl.views.figures import gather
+from bigcrawl.views.activity.events import events_of
+from bigcrawl.views.figures import gather_figures
 from bigcrawl_report.document import document_of
 from bigcrawl_report.html import html_of
 
@@ -27,7 +28,8 @@ async def write_report(crawl: OpenedCrawl, directory: Path) -> Document:
 
     Raises ConfigError if it cannot be written, and the errors of `gather`.
     """
-    document = document_of(await gather(crawl))
+    events = (await events_of(crawl))["events"]
+    document = document_of(await gather_figures(crawl), events)
     write_files(document, directory)
     return document
 

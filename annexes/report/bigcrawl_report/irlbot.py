@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil, log2
 from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.views.figures import TOP
@@ -11,23 +12,29 @@ from bigcrawl_report.tables import NAME_VALUE, Column, Plot, Section, Table, sha
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bigcrawl.views.figures import Figures, PldFigures
-    from bigcrawl_report.rates import Rates
+    from bigcrawl.views.figures import CrawlFigures, PldFigures
+    from bigcrawl_report.rates import HistoryRates
 
 
-def irlbot(of: Figures, rates: Rates) -> Section:
+def irlbot(of: CrawlFigures, rates: HistoryRates) -> Section:
     """Return the section with IRLbot's figures."""
-    plots = [plot for plot in (_uniqueness(rates), _degree_plot(of)) if plot.x]
+    plots = [plot for plot in (_uniqueness_plot(rates), _degree_plot(of)) if plot.x]
     return Section(
         "web",
         "The web that was met",
         "Hosts, PLDs and servers that answered are counted within some 3 %, whatever their number.",
-        [_figures(of), _encodings(of), _top(of), _degrees(of), _percentiles(of)],
+        [
+            _figures_table(of),
+            _encodings_table(of),
+            _degrees_table(of),
+            _percentiles_table(of),
+            _queues_table(of),
+        ],
         plots,
     )
 
 
-def _figures(of: Figures) -> Table:
+def _figures_table(of: CrawlFigures) -> Table:
     counted, counts = of.counted, of.counts
     packed = sum(row.times for row in counted.encodings.rows()) + counted.encodings.others
     ratio = f"1:{counted.unpacked_bytes / counted.unpacked_from:,.2f}" if counted.unpacked_from else "unknown"
@@ -38,12 +45,12 @@ def _figures(of: Figures) -> Table:
         ("requests", f"{of.requests:,}"),
         ("answers", f"{of.pages + of.sum_of('retried:status:'):,}"),
         ("HTML pages with status 200", f"{counted.html:,}"),
-        ("bytes of bodies, as transferred", _bytes(counts["bytes"])),
-        ("bytes of requests, before encryption", _bytes(counted.sent_bytes)),
-        ("bytes of robots.txt files, unpacked", _bytes(robots_bytes)),
+        ("bytes of bodies, as transferred", _bytes_text(counts["bytes"])),
+        ("bytes of requests, before encryption", _bytes_text(counted.sent_bytes)),
+        ("bytes of robots.txt files, unpacked", _bytes_text(robots_bytes)),
         (
             "answers that came packed",
-            f"{packed:,} ({_percent(share_of(packed, counted.ok_answers))} of those with 200)",
+            f"{packed:,} ({_percent_text(share_of(packed, counted.ok_answers))} of those with 200)",
         ),
         ("compression ratio of those that were unpacked", ratio),
         ("DNS look-ups", f"{counted.look_ups:,}"),
@@ -51,7 +58,7 @@ def _figures(of: Figures) -> Table:
         ("links, a page (IRLbot's l)", f"{links / max(1, of.pages):,.1f}"),
         ("distinct URLs seen", f"{counts['seen']:,}"),
         ("distinct URLs, a page", f"{counts['seen'] / max(1, of.pages):,.1f}"),
-        ("share of links that were new (IRLbot's p)", _percent(share_of(counts["seen"], links))),
+        ("share of links that were new (IRLbot's p)", _percent_text(share_of(counts["seen"], links))),
         ("hosts that answered", f"{counted.hosts.count:,}"),
         ("PLDs that answered", f"{counted.plds.count:,}"),
         ("servers (addresses) that answered", f"{counted.servers.count:,}"),
@@ -67,18 +74,18 @@ def _figures(of: Figures) -> Table:
     return Table("figures", "The crawl in figures", NAME_VALUE, rows, note, "IRLbot, §7.1 and §7.2")
 
 
-def _bytes(size: float) -> str:
+def _bytes_text(size: float) -> str:
     for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size >= scale:
             return f"{size / scale:,.2f} {unit}"
     return f"{size:,.0f} bytes"
 
 
-def _percent(share: float | None) -> str:
+def _percent_text(share: float | None) -> str:
     return "unknown" if share is None else f"{share:.2%}"
 
 
-def _encodings(of: Figures) -> Table:
+def _encodings_table(of: CrawlFigures) -> Table:
     columns = (
         Column("encoding", "text"),
         Column("answers"),
@@ -92,7 +99,7 @@ def _encodings(of: Figures) -> Table:
     )
 
 
-def _top(of: Figures) -> Table:
+def top_plds_table(of: CrawlFigures) -> Table:
     columns = (
         *(Column("PLD", "text"), Column("pages"), SHARE, Column("bytes", "bytes")),
         *(Column("in-degree"), Column("rank"), Column("budget")),
@@ -105,7 +112,7 @@ def _top(of: Figures) -> Table:
     return Table("plds", "Top PLDs", columns, rows, note, "IRLbot, Table 4", is_long=len(rows) > 20)
 
 
-def _degrees(of: Figures) -> Table:
+def _degrees_table(of: CrawlFigures) -> Table:
     columns = (Column("in-degree", "text"), Column("PLDs"), Column("of the sample"), Column("pages a PLD", "number"))
     rows = [
         (
@@ -123,7 +130,32 @@ def _degrees(of: Figures) -> Table:
     return Table("degrees", "In-degree against pages", columns, rows, note, "IRLbot, Figure 6 (b)")
 
 
-def _degree_plot(of: Figures) -> Plot:
+def _queues_table(of: CrawlFigures) -> Table:
+    plds, budget, turns = of.counted.plds.count, of.plds.mean_budget, of.plds.turns
+    alpha = None if budget is None else budgets_used(of.pages, budget, plds)
+    rows = [
+        ("pages, N", f"{of.pages:,}"),
+        ("PLDs that answered, V", f"{plds:,}"),
+        ("mean budget of a PLD, E[B]", "no budgets" if budget is None else f"{budget:,.1f}"),
+        ("how often all budgets were used up, \u03b1", "unknown" if alpha is None else f"{alpha:,.2f}"),
+        ("queues by (11)", "unknown" if alpha is None else f"{queues_at(alpha):,}"),
+        ("turns that take URLs, in the partition with most", "unknown" if turns is None else f"{turns:,}"),
+    ]
+    note = "A partition has a window of its own, which doubles from 4 to 128 as URLs over budget are re-read."
+    return Table("queues", "Queues of URLs over budget", NAME_VALUE, rows, note, "IRLbot, (9) and (11)")
+
+
+def budgets_used(pages: int, budget: float, plds: int) -> float:
+    """Return how often the budgets of all PLDs were used up, at least 1 (equation 9)."""
+    return max(1.0, pages / max(1.0, budget * plds))
+
+
+def queues_at(alpha: float) -> int:
+    """Return the number of queues at the end of a crawl (equation 11)."""
+    return int(2 ** (ceil(log2(alpha + 1)) - 1))
+
+
+def _degree_plot(of: CrawlFigures) -> Plot:
     rows = [row for row in by_degree(of.plds) if row.low and row.pages]
     return Plot(
         "degrees",
@@ -137,7 +169,7 @@ def _degree_plot(of: Figures) -> Plot:
     )
 
 
-def _percentiles(of: Figures) -> Table:
+def _percentiles_table(of: CrawlFigures) -> Table:
     pages = [count for count, _ in of.plds.sampled]
     rows = [(f"{share:.0%} of the PLDs", percentile(pages, share)) for share in (0.5, 0.9, 0.99)]
     most = max([row.pages for row in of.plds.top], default=None)
@@ -146,11 +178,16 @@ def _percentiles(of: Figures) -> Table:
     return Table("pages_of_plds", "Pages of a PLD", columns, [*rows, ("all PLDs", most)], note, "IRLbot, §7.2")
 
 
-def _uniqueness(rates: Rates) -> Plot:
+def _uniqueness_plot(rates: HistoryRates) -> Plot:
     """Plot which share of the URLs sent were new, by pages so far; nodes do not send recent URLs again."""
     rows = [
         (pages, round(new / (new + old), 5))
-        for pages, new, old in zip(rates.levels("pages"), rates.grown("seen"), rates.grown("duplicates"), strict=True)
+        for pages, new, old in zip(
+            rates.level_per_step("pages"),
+            rates.growth_per_step("seen"),
+            rates.growth_per_step("duplicates"),
+            strict=True,
+        )
         if pages and new is not None and old is not None and new + old > 0
     ]
     points = dict(rows)  # ascending, because pages only grow; a step without pages replaces the one before

@@ -1,56 +1,32 @@
-"""The section with the crawl's state, its rates, and the waiting URLs."""
+"""Tables of the crawl's state and its rates."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from bigcrawl.clock import length_text
-from bigcrawl_report.tables import NAME_VALUE, Column, Plot, Section, Table
+from bigcrawl_report.tables import NAME_VALUE, Column, Table
 
 if TYPE_CHECKING:
-    from bigcrawl.views.figures import Figures
-    from bigcrawl_report.rates import Rates
-
-WAITING: Final = {
-    "urls_disk": "on disk",
-    "urls_queued": "in Redis",
-    "urls_inbox": "in inboxes",
-    "urls_withheld": "withheld",
-}
-HOSTS: Final = {
-    "hosts_ready": "ready",
-    "hosts_waiting": "waiting",
-    "hosts_busy": "busy",
-    "hosts_snoozed": "snoozed",
-    "hosts_retired": "retired",
-}
+    from bigcrawl.views.figures import CrawlFigures
+    from bigcrawl_report.rates import HistoryRates
 
 
-def overview(of: Figures, rates: Rates) -> Section:
-    return Section(
-        "overview",
-        "At a glance",
-        f"Over all nodes and runs. Averages are over {_length(rates.step_s)}; lines end where no node ran.",
-        [_state(of, rates), _by_step(rates)],
-        _plots(rates),
-    )
-
-
-def _state(of: Figures, rates: Rates) -> Table:
+def state_table(of: CrawlFigures, rates: HistoryRates) -> Table:
     status, urls, hosts = of.status, of.status["urls"], of.status["hosts"]
     state = "finished" if status["finished"] else "running" if status["nodes"] else "not running, and not finished"
     rows: list[tuple[str, str]] = [("state", state)]
     rows += [("stands still", reason) for reason in status["standstill"]] if status["nodes"] else []
     if rates.steps:
-        rows.append(("nodes ran for", f"{_length(rates.active_s)}"))
+        rows.append(("nodes ran for", f"{_length_of_time(rates.active_s)}"))
         rows.append(
             (
                 "pages a second, while nodes ran",
-                f"{sum(filter(None, rates.grown('pages'))) / max(1, rates.active_s):,.1f}",
+                f"{sum(filter(None, rates.growth_per_step('pages'))) / max(1, rates.active_s):,.1f}",
             )
         )
         if peaks := [rate for rate in rates.a_second("pages") if rate is not None]:
-            rows.append((f"pages a second, best {_length(rates.step_s)}", f"{max(peaks):,.1f}"))
+            rows.append((f"pages a second, best {_length_of_time(rates.step_s)}", f"{max(peaks):,.1f}"))
     rows += [
         ("pages", f"{of.pages:,}"),
         ("bytes of their bodies", f"{of.counts['bytes'] / 1e6:,.1f} MB"),
@@ -64,7 +40,7 @@ def _state(of: Figures, rates: Rates) -> Table:
     return Table("state", "State of the crawl", NAME_VALUE, rows)
 
 
-def _by_step(rates: Rates) -> Table:
+def rates_table(rates: HistoryRates) -> Table:
     columns = ("until", "pages/s", "MB/s", "errors/s", "new URLs/s", "pages", "nodes")
     kinds = ("time", "number", "number", "number", "number", "count", "count")
     rows = zip(
@@ -73,13 +49,13 @@ def _by_step(rates: Rates) -> Table:
         rates.a_second("bytes", 1e6),
         rates.a_second("errors"),
         rates.a_second("seen"),
-        rates.levels("pages"),
-        rates.levels("nodes"),
+        rates.level_per_step("pages"),
+        rates.level_per_step("nodes"),
         strict=True,
     )
     return Table(
         "rates",
-        f"Rates, every {_length(rates.step_s)}",
+        f"Rates, every {_length_of_time(rates.step_s)}",
         tuple(Column(name, kind) for name, kind in zip(columns, kinds, strict=True)),
         list(rows),
         "Empty where no node ran. Old samples are farther apart, so a row of a long crawl may cover more time.",
@@ -88,22 +64,5 @@ def _by_step(rates: Rates) -> Table:
     )
 
 
-def _plots(rates: Rates) -> list[Plot]:
-    x = rates.ends_s
-    waiting: dict[str, list[float | None]] = {shown: rates.levels(name) for name, shown in WAITING.items()}
-    hosts: dict[str, list[float | None]] = {shown: rates.levels(name) for name, shown in HOSTS.items()}
-    failed = {
-        name: rates.a_second(column)
-        for name, column in (("errors", "errors"), ("4xx", "status_4xx"), ("5xx", "status_5xx"))
-    }
-    return [
-        Plot("pages_per_s", "Pages a second", x, {"pages": rates.a_second("pages")}, "", "pages/s"),
-        Plot("megabytes_per_s", "Download rate", x, {"MB": rates.a_second("bytes", 1e6)}, "", "MB/s"),
-        Plot("failures_per_s", "Failures a second", x, dict(failed), "", "URLs/s"),
-        Plot("waiting", "URLs that wait, by place", x, dict(waiting), "", "URLs"),
-        Plot("hosts", "Hosts in Redis, by state", x, dict(hosts), "", "hosts"),
-    ]
-
-
-def _length(seconds: float) -> str:
+def _length_of_time(seconds: float) -> str:
     return length_text(seconds, 1).replace(".0 ", " ")

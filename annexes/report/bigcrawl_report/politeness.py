@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 from bigcrawl_report.tables import NAME_VALUE, Column, Section, Table, share_of
 
 if TYPE_CHECKING:
-    from bigcrawl.views.figures import Figures
+    from bigcrawl.views.figures import CrawlFigures
 
 
-def politeness(of: Figures) -> Section:
+def politeness(of: CrawlFigures) -> Section:
     counted = of.counted
-    tables = [_due(of), _histogram(of)]
+    tables = [_due_table(of), _gaps_table(of)]
     for name, title, gaps in (
         ("host_gaps", "The tightest gaps of hosts", counted.host_gaps),
         ("server_gaps", "The tightest gaps of servers", counted.server_gaps),
         ("space_gaps", "The tightest gaps of spaces", counted.space_gaps),
     ):
         if sum(gaps.counts):
-            tables.append(_tightest(name, title, gaps))
+            tables.append(_tightest_table(name, title, gaps))
     return Section(
         "politeness",
         "Politeness as kept",
@@ -31,7 +31,7 @@ def politeness(of: Figures) -> Section:
     )
 
 
-def _due(of: Figures) -> Table:
+def _due_table(of: CrawlFigures) -> Table:
     policy = of.config.politeness
     rows = [
         (
@@ -41,9 +41,9 @@ def _due(of: Figures) -> Table:
         ("gap of a server", f"{policy.server_delay_ms / 1000:g} s" if policy.server_delay_ms else "none"),
         ("connections of a host", f"{policy.host_connections}"),
         ("robots.txt", "obeyed" if policy.obey_robots else "ignored"),
-        ("hosts: gaps that were too short", _short(of.counted.host_gaps)),
-        ("servers: gaps that were too short", _short(of.counted.server_gaps)),
-        ("spaces: gaps that were too short", _short(of.counted.space_gaps)),
+        ("hosts: gaps that were too short", _short_gaps_text(of.counted.host_gaps)),
+        ("servers: gaps that were too short", _short_gaps_text(of.counted.server_gaps)),
+        ("spaces: gaps that were too short", _short_gaps_text(of.counted.space_gaps)),
     ]
     note = "By the settings with which this report was made. A gap that is short by 1 ms or less is one of rounding."
     if policy.host_connections > 1:
@@ -51,12 +51,12 @@ def _due(of: Figures) -> Table:
     return Table("due", "What was due, and whether it was kept", NAME_VALUE, rows, note)
 
 
-def _short(gaps: Any) -> str:
+def _short_gaps_text(gaps: Any) -> str:
     measured = sum(gaps.counts)
     return f"{gaps.counts[0]:,} of {measured:,}" if measured else "none measured"
 
 
-def _histogram(of: Figures) -> Table:
+def _gaps_table(of: CrawlFigures) -> Table:
     hosts, servers, spaces = of.counted.host_gaps, of.counted.server_gaps, of.counted.space_gaps
     bounds = (
         "less than 1, too short",
@@ -78,7 +78,7 @@ def _histogram(of: Figures) -> Table:
     return Table("gaps", "Gaps", columns, rows)
 
 
-def _tightest(name: str, title: str, gaps: Any) -> Table:
+def _tightest_table(name: str, title: str, gaps: Any) -> Table:
     columns = (Column("name", "text"), Column("gap", "seconds"), Column("due", "seconds"), Column("ratio", "number"))
     rows = [(gap.name, gap.gap_ms / 1000, gap.due_ms / 1000, round(gap.ratio, 3)) for gap in gaps.tightest]
     return Table(name, title, columns, rows, "The smallest gap of each, the tightest first.")

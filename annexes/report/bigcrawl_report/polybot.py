@@ -8,32 +8,30 @@ from typing import TYPE_CHECKING, Any
 from bigcrawl_report.tables import Column, Section, Table, share_of
 
 if TYPE_CHECKING:
-    from bigcrawl.views.figures import Figures
+    from bigcrawl.views.figures import CrawlFigures
+    from bigcrawl_report.rates import HistoryRates
 
 SHARE = Column("share", "share", has_bar=True)
 
 
-def polybot(of: Figures) -> Section:
+def polybot(of: CrawlFigures, rates: HistoryRates) -> Section:
     return Section(
         "requests",
         "Requests and answers",
         "Counters are exact. Sizes, types and robots.txt answers are counted by nodes in memory and kept every ten "
         "seconds, so that a killed node loses the last ten.",
         [
-            _basic(of),
-            _statuses(of),
-            _errors(of),
-            _dropped(of),
-            _unread(of),
-            _robots(of),
-            _sizes(of),
-            _types(of),
-            _failing(of),
+            _basic_table(of),
+            _statuses_table(of),
+            _robots_table(of),
+            _sizes_table(of),
+            _types_table(of),
+            _host_structures_table(of, rates),
         ],
     )
 
 
-def _basic(of: Figures) -> Table:
+def _basic_table(of: CrawlFigures) -> Table:
     errors, retried, robots = of.sum_of("error:"), of.sum_of("retried:"), of.counts["robots"]
     rows = [
         ("HTTP requests", of.requests, 1.0 if of.requests else None),
@@ -48,7 +46,7 @@ def _basic(of: Figures) -> Table:
     return Table("requests", "Basic crawl statistics", columns, rows, note, "PolyBot, Table 4.1")
 
 
-def _statuses(of: Figures) -> Table:
+def _statuses_table(of: CrawlFigures) -> Table:
     found = [(name.partition(":")[2], count) for name, count in of.counts.items() if name.startswith("status:")]
     rows = [
         (code, responses.get(int(code), "") if code.isdigit() else "", count, share_of(count, of.pages))
@@ -58,32 +56,32 @@ def _statuses(of: Figures) -> Table:
     return Table("statuses", "Answers by status", columns, rows[:100], source="PolyBot, Table 4.2")
 
 
-def _errors(of: Figures) -> Table:
-    rows = _named(of, "error:")
+def errors_table(of: CrawlFigures) -> Table:
+    rows = _counts_with_shares(of, "error:")
     note = "URLs that ended without an answer, after their retries."
     return Table("errors", "Network errors", (Column("error", "text"), Column("URLs"), SHARE), rows, note)
 
 
-def _dropped(of: Figures) -> Table:
-    rows = _named(of, "dropped:")
+def dropped_table(of: CrawlFigures) -> Table:
+    rows = _counts_with_shares(of, "dropped:")
     note = "URLs that ended without being fetched; forbidden means by robots.txt."
     return Table("dropped", "Not fetched", (Column("reason", "text"), Column("URLs"), SHARE), rows, note)
 
 
-def _unread(of: Figures) -> Table:
+def unread_table(of: CrawlFigures) -> Table:
     rows = [(row.name, row.times, share_of(row.times, of.pages)) for row in of.counted.unread.rows()]
     note = "Answered URLs by limit or filter, with their share of all pages. Those that failed at one are errors."
     return Table("unread", "Not read, or only in part", (Column("reason", "text"), Column("pages"), SHARE), rows, note)
 
 
-def _named(of: Figures, prefix: str) -> list[tuple[str, int, float | None]]:
+def _counts_with_shares(of: CrawlFigures, prefix: str) -> list[tuple[str, int, float | None]]:
     found = {name.removeprefix(prefix): count for name, count in of.counts.items() if name.startswith(prefix)}
     whole = sum(found.values())
     ordered = sorted(found.items(), key=lambda row: (-row[1], row[0]))
     return [(name, count, share_of(count, whole)) for name, count in ordered[:100]]
 
 
-def _robots(of: Figures) -> Table:
+def _robots_table(of: CrawlFigures) -> Table:
     rows = of.counted.robots.rows()
     whole = sum(row.times for row in rows)
     size = sum(row.amount for row in rows)
@@ -102,7 +100,7 @@ def _robots(of: Figures) -> Table:
     return Table("robots", "Answers to requests for robots.txt", columns, cells, note)
 
 
-def _sizes(of: Figures) -> Table:
+def _sizes_table(of: CrawlFigures) -> Table:
     sizes = of.counted.sizes
     whole = sum(sizes)
     last = max((bits for bits, count in enumerate(sizes) if count), default=-1)
@@ -123,7 +121,7 @@ def _sizes(of: Figures) -> Table:
     return Table("sizes", "Sizes", columns, rows, note)
 
 
-def _types(of: Figures) -> Table:
+def _types_table(of: CrawlFigures) -> Table:
     whole = of.counted.ok_answers
     columns = (
         Column("media type", "text"),
@@ -145,7 +143,7 @@ def with_others(frequent: Any, whole: int, most: int) -> list[tuple[str, int, fl
     return [(name, count, share_of(count, whole), size, size // max(1, count)) for name, count, size in cells]
 
 
-def _failing(of: Figures) -> Table:
+def failures_table(of: CrawlFigures) -> Table:
     columns = (
         Column("reason", "text"),
         Column("PLD", "text"),
@@ -156,3 +154,26 @@ def _failing(of: Figures) -> Table:
     rows = [(row["reason"], row["pld"], row["fetches"], row["last"], row["example"]) for row in of.errors]
     note = "The most frequent pairs of reason and PLD, counted by tries; the command errors lists more."
     return Table("failing", "What fails most", columns, rows, note, is_long=True)
+
+
+def _host_structures_table(of: CrawlFigures, rates: HistoryRates) -> Table:
+    hosts, delay_s = of.status["hosts"], of.config.politeness.host_delay_ms / 1000
+    speeds = [rate for rate in rates.a_second("pages") if rate is not None]
+    resting = round(speeds[-1] * delay_s) if speeds else 0
+    formula = hosts["ready"] + resting + hosts["snoozed"] + hosts["busy"]
+    rows = [
+        ("ready hosts, x", hosts["ready"]),
+        ("last speed times host delay, s t", resting),
+        ("hosts that are down, n_d", hosts["snoozed"]),
+        ("hosts that are fetched from, n_t", hosts["busy"]),
+        ("host structures by the formula, x + s t + n_d + n_t", formula),
+        ("hosts in Redis", sum(hosts.values()) - hosts["snoozed"]),
+        ("twice the larger of x and s t", 2 * max(hosts["ready"], resting)),
+        ("host records with robots.txt rules, at most", of.host_records),
+    ]
+    note = (
+        "The paper expects fewer than 2 x host structures, if x is kept above s t and few hosts are down. Here URLs "
+        "are bounded, by BIGCRAWL_HOT_URLS, and records by BIGCRAWL_HOST_RECORDS."
+    )
+    columns = (Column("hosts", "text"), Column("number"))
+    return Table("host_structures", "Host structures", columns, rows, note, "PolyBot, \u00a73.5")

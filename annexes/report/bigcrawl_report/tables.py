@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 KINDS: Final = ("text", "count", "bytes", "share", "number", "seconds", "time")
 """A count is whole; a share is from 0 to 1; a time is in Unix seconds."""
@@ -64,6 +64,8 @@ class Plot:
         x: ascending; Unix seconds if `is_time`.
         series: the values of each line by its name, None for a gap.
         is_log: whether both axes are logarithmic; then all values are positive.
+        stops: from when to when nothing ran, in Unix seconds.
+        events: what happened, as `scrapy frontier events` lists it.
     """
 
     name: str
@@ -74,6 +76,8 @@ class Plot:
     y_label: str = ""
     is_time: bool = True
     is_log: bool = False
+    stops: Sequence[tuple[float, float]] = ()
+    events: Sequence[Mapping[str, Any]] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -84,18 +88,21 @@ class Plot:
             "y_label": self.y_label,
             "is_time": self.is_time,
             "is_log": self.is_log,
+            "stops": [list(stop) for stop in self.stops],
+            "events": [{name: event[name] for name in ("at", "kind", "text")} for event in self.events],
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading with at least one table; the plots follow the first."""
+    """A heading with plots and at least one table; `tiles` are names and values for the boxes of a treemap."""
 
     name: str
     title: str
     about: str
     tables: Sequence[Table]
     plots: Sequence[Plot] = field(default=())
+    tiles: Sequence[tuple[str, float]] = ()
 
 
 NAME_VALUE: Final = (Column("figure", "text"), Column("value", "text"))

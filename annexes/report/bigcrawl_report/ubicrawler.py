@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 from bigcrawl_report.tables import NAME_VALUE, Section, Table, share_of
 
 if TYPE_CHECKING:
-    from bigcrawl.views.figures import Figures
+    from bigcrawl.views.figures import CrawlFigures
 
 
-def ubicrawler(of: Figures) -> Section:
+def ubicrawler(of: CrawlFigures) -> Section:
     return Section(
         "distribution",
         "Coverage, overlap, communication",
         "How well the nodes of the crawl work together.",
-        [_measures(of)],
+        [_measures_table(of)],
     )
 
 
-def _measures(of: Figures) -> Table:
+def _measures_table(of: CrawlFigures) -> Table:
     urls, counts, sent = of.status["urls"], of.counts, of.counted
     left = sum(urls[name] for name in ("disk", "queued", "taken", "withheld", "unrunnable", "damaged"))
     known = counts["ended"] + left + counts["lost"]

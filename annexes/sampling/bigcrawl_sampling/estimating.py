@@ -7,6 +7,7 @@ the fetched pages with n links that link to it. Walks choose URLs in proportion 
     low      Chao's estimate (incidence): seen + (n - 1)/n * f1 (f1 - 1) / (2 (f2 + 1)), a lower bound
     high     the jackknife of second order: seen + 2 f1 - f2, too high where all URLs are equally easy to see
     pages    both, times the weighted share of pages among the chosen URLs
+    covered  the weighted share of chosen pages that a list has
     error    20 groups of walks left out in turn (grouped jackknife), on the logarithm
 
 Sources: Chao, "Estimating the population size for capture-recapture data with unequal catchability" (Biometrics 1987);
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 GROUPS: Final = 20
 WALKS_MIN: Final = 2 * GROUPS
+_SURE: Final = 1e-9
 _T_95: Final = 2.093  # of 19 degrees of freedom
 
 Floats = npt.NDArray[np.float64]
@@ -50,6 +52,18 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """A share of pages, and its bounds at 95 % confidence."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.1%} ({self.low:.1%} to {self.high:.1%})"
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     urls: Interval
     """URLs that links lead to, whatever their answer."""
@@ -61,20 +75,20 @@ class Estimate:
     fetches: int
 
 
-class Walks:
+class WalkArrays:
     """The steps as arrays; raises ConfigError for fewer than `WALKS_MIN` walks, or only seeds."""
 
     def __init__(self, steps: Sequence[WalkStep]) -> None:
         names = sorted({step.walk for step in steps})
         if len(names) < WALKS_MIN:
-            raise ConfigError(f"there are {len(names)} walks: an estimate takes {WALKS_MIN} at least")
+            raise ConfigError(f"there are {len(names)} walks: an estimate needs at least {WALKS_MIN}")
         self.steps = steps
         self.count = len(names)
         number_of = {name: number for number, name in enumerate(names)}
         walk = np.array([number_of[step.walk] for step in steps])
         sizes = np.array([len(step.links) for step in steps])
         linked = np.array([key for step in steps for key in step.links], dtype=np.uint64)
-        asked = np.array([step.asked for step in steps], dtype=np.uint64)
+        asked = self._asked_keys = np.array([step.asked for step in steps], dtype=np.uint64)
         found = np.array([step.found for step in steps], dtype=np.uint64)
         _, ids = np.unique(np.concatenate((linked, asked, found)), return_inverse=True)
         self.seen = int(ids.max()) + 1
@@ -92,21 +106,51 @@ class Walks:
 
     def estimate(self) -> Estimate:
         walks = [int((np.arange(self.count) % GROUPS != group).sum()) for group in range(GROUPS)]
-        whole = np.array(self._sizes(None, self.count))
-        parts = np.array([self._sizes(group, walks[group]) for group in range(GROUPS)])
+        whole = np.array(self._size_estimates(None, self.count))
+        parts = np.array([self._size_estimates(group, walks[group]) for group in range(GROUPS)])
         return Estimate(
-            _interval(whole[:2], parts[:, :2]),
-            _interval(whole[2:], parts[:, 2:]),
+            _jackknife_interval(whole[:2], parts[:, :2]),
+            _jackknife_interval(whole[2:], parts[:, 2:]),
             seen=self.seen,
             walks=self.count,
             fetches=len(self.steps),
         )
 
+    @property
+    def page_keys(self) -> npt.NDArray[np.uint64]:
+        return np.unique(self._asked_keys[self._is_page & self._is_draw])
+
+    def coverage(self, keys: npt.NDArray[np.uint64]) -> Share:
+        """Return the share of all pages that are among these, and an interval of Wilson's.
+
+        The share is the grouped jackknife's, because pages that are easily met weigh too much otherwise: the link that
+        led to a page is always among those that were seen. The number of pages of the interval is what a uniform
+        sample would have had with the jackknife's error; with all pages or none, with the unequal weights.
+        """
+        is_there = np.isin(self._asked_keys, keys)
+        whole, pages = self._covered_share(None, is_there)
+        shares = np.array([self._covered_share(group, is_there)[0] for group in range(GROUPS)])
+        value = min(max(GROUPS * whole - (GROUPS - 1) * float(shares.mean()), 0.0), 1.0)
+        error = float(np.sqrt((GROUPS - 1) / GROUPS * np.square(shares - shares.mean()).sum()))
+        if _SURE < whole < 1 - _SURE and error > 0:
+            pages = min(pages, whole * (1 - whole) / error**2)
+        else:
+            value = round(whole)
+        return _wilson_interval(value, max(pages, 1.0))
+
+    def _covered_share(self, without: int | None, is_there: npt.NDArray[np.bool_]) -> tuple[float, float]:
+        """Return the share, and the number of equally weighted pages that would say as much."""
+        weights = np.where(self._is_page, self._weights_without(without), 0.0)
+        total = max(weights.sum(), 1e-300)
+        _, at = np.unique(self._asked, return_inverse=True)
+        of_page = np.bincount(at, weights)
+        return float(weights[is_there].sum() / total), float(total**2 / max(np.square(of_page).sum(), 1e-300))
+
     def weights(self) -> Floats:
         """Return the weight of each step, 0 to 1; seeds have 0."""
-        return self._weights(None)
+        return self._weights_without(None)
 
-    def _weights(self, without: int | None) -> Floats:
+    def _weights_without(self, without: int | None) -> Floats:
         kept = slice(None) if without is None else self._link_group != without
         mass = np.bincount(self._linked[kept], self._mass[kept], self.seen)[self._asked]
         drawn = self._is_draw & (mass > 0) & (True if without is None else self._group != without)
@@ -114,18 +158,18 @@ class Walks:
         weights /= weights.max(initial=1e-300)
         return weights
 
-    def _sizes(self, without: int | None, walks: int) -> tuple[float, float, float, float]:
+    def _size_estimates(self, without: int | None, walks: int) -> tuple[float, float, float, float]:
         """Return the low and high estimates of URLs, and of pages."""
         saw = self._saw if without is None else self._saw[self._saw_group != without]
         times = np.bincount(np.bincount(saw, minlength=self.seen), minlength=3)
         seen, once, twice = float(times[1:].sum()), float(times[1]), float(times[2])
         low, high = seen + (walks - 1) / walks * once * (once - 1) / (2 * (twice + 1)), seen + 2 * once - twice
-        weights = self._weights(without)
+        weights = self._weights_without(without)
         share = weights[self._is_page].sum() / max(weights.sum(), 1e-300)
         return low, high, low * float(share), high * float(share)
 
 
-def sampled(walks: Walks, count: int, dice: random.Random) -> list[WalkStep]:
+def sample_pages(walks: WalkArrays, count: int, dice: random.Random) -> list[WalkStep]:
     """Return `count` distinct pages, drawn by the total weight of their steps (Efraimidis and Spirakis 2006).
 
     Draw at most a tenth: a larger share reflects the fetching more than the web.
@@ -140,8 +184,15 @@ def sampled(walks: Walks, count: int, dice: random.Random) -> list[WalkStep]:
     return [step_of[key] for key in sorted(waits, key=waits.__getitem__)[:count]]
 
 
-def _interval(whole: Floats, parts: Floats) -> Interval:
+def _jackknife_interval(whole: Floats, parts: Floats) -> Interval:
     if (whole <= 0).any() or (parts <= 0).any():
         return Interval(float(whole.mean()), 0.0, float("inf"))
     errors = _T_95 * (GROUPS * np.log(whole) - (GROUPS - 1) * np.log(parts)).std(axis=0, ddof=1) / GROUPS**0.5
     return Interval(float(whole.mean()), float((whole * np.exp(-errors)).min()), float((whole * np.exp(errors)).max()))
+
+
+def _wilson_interval(value: float, pages: float) -> Share:
+    spread = _T_95**2 / pages
+    middle = (value + spread / 2) / (1 + spread)
+    half = (spread * value * (1 - value) + spread**2 / 4) ** 0.5 / (1 + spread)
+    return Share(value, max(0.0, min(middle - half, value)), min(1.0, max(middle + half, value)))

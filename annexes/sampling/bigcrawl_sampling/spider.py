@@ -11,8 +11,9 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.links import Links
 from bigcrawl.middlewares.link_checks import link_checks_of
 from bigcrawl.spiders.broad import BroadSpider, is_html
+from bigcrawl_sampling.sketch import WalkSketch
 from bigcrawl_sampling.steps import WalkStep
-from bigcrawl_sampling.walking import Walking, choices
+from bigcrawl_sampling.walking import RandomWalks, links_to_choose_from
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -37,33 +38,38 @@ class SampleSpider(BroadSpider):
     ) -> None:
         super().__init__(**kwargs)
         try:
-            self._walking = Walking.given(walks, restart, seed)
+            self._walking = RandomWalks.parse_options(walks, restart, seed)
             self.walks, self.restart, self.seed = self._walking  # other values give other start requests
         except ConfigError as error:
             self.wrong_arguments = error
+        self._sketch = WalkSketch()
+        self.crawl_figures, self.crawl_summary = self._sketch.figures, self._sketch.to_json
 
     async def start(self) -> AsyncIterator[Any]:
         seeds = [url async for links in super().start() for url in links.urls]
         for walk in range(self._walking.walks):
-            yield self._step(self._walking.start(walk, seeds), walk, 0)
+            yield self._request_of_step(self._walking.first_url(walk, seeds), walk, 0)
 
     async def parse(self, response: Response, walk: int = 0, step: int = 0, **_: Any) -> AsyncIterator[Any]:
         links: list[str] = []
         if response.status == 200 and isinstance(response, TextResponse) and is_html(response):
-            links = choices(link_checks_of(self.crawler).canonical(Links.from_page(response), response.url))
-        yield self._item(response.request, links, answers=response.status == 200)
-        if (onward := self._walking.onward(walk, step, links)) is not None:
-            yield self._step(onward, walk, step + 1)
+            links = links_to_choose_from(
+                link_checks_of(self.crawler).canonical_urls(Links.from_page(response), response.url)
+            )
+        yield self._item_of_step(response.request, links, answers=response.status == 200)
+        if (onward := self._walking.next_url(walk, step, links)) is not None:
+            yield self._request_of_step(onward, walk, step + 1)
 
     def ended(self, failure: Failure) -> Any:
-        yield self._item(failure.request, [], answers=False)  # type: ignore[attr-defined]
+        yield self._item_of_step(failure.request, [], answers=False)  # type: ignore[attr-defined]
 
-    def _step(self, url: str, walk: int, step: int) -> Request:
+    def _request_of_step(self, url: str, walk: int, step: int) -> Request:
         meta = {"bigcrawl_once": [walk, step], "verbatim_url": True}
         return Request(url, errback=self.ended, meta=meta, cb_kwargs={"walk": walk, "step": step})
 
-    def _item(self, request: Request | None, links: list[str], *, answers: bool) -> dict[str, Any]:
+    def _item_of_step(self, request: Request | None, links: list[str], *, answers: bool) -> dict[str, Any]:
         assert request is not None
         asked = request.meta.get("redirect_urls", [request.url])[0]
-        step = WalkStep.made(**request.cb_kwargs, asked=asked, found=request.url, links=links, answers=answers)
+        step = WalkStep.from_urls(**request.cb_kwargs, asked=asked, found=request.url, links=links, answers=answers)
+        self._sketch.add(step)
         return step._asdict()

@@ -35,7 +35,7 @@ class WalkStep(NamedTuple):
     url: str = ""
 
     @classmethod
-    def made(cls, walk: int, step: int, asked: str, found: str, links: Sequence[str], *, answers: bool) -> Self:
+    def from_urls(cls, walk: int, step: int, asked: str, found: str, links: Sequence[str], *, answers: bool) -> Self:
         url = canonicalize(asked)
         asked_key, found_key, *keys = map(int, PUBLIC_KEYS.of_urls([url, canonicalize(found), *links]))
         return cls(walk, step, asked_key, found_key, answers and asked_key == found_key, tuple(keys), url)

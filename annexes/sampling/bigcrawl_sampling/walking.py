@@ -19,7 +19,7 @@ WALKS_MAX: Final = 1_000_000
 LINKS_MAX: Final = 1_000  # of a page
 
 
-class Walking(NamedTuple):
+class RandomWalks(NamedTuple):
     """The number of walks, the probability that a walk ends at each page, and the random seed."""
 
     walks: int
@@ -27,7 +27,7 @@ class Walking(NamedTuple):
     seed: str
 
     @classmethod
-    def given(cls, walks: int | str, restart: float | str, seed: int | str) -> Self:
+    def parse_options(cls, walks: int | str, restart: float | str, seed: int | str) -> Self:
         try:
             found = cls(int(walks), float(restart), str(seed))
         except ValueError as error:
@@ -37,18 +37,18 @@ class Walking(NamedTuple):
             raise ConfigError(f"walks is {walks} and restart {restart}; {bounds}")
         return found
 
-    def start(self, walk: int, seeds: Sequence[str]) -> str:
-        return self._dice(walk, None).choice(seeds)
+    def first_url(self, walk: int, seeds: Sequence[str]) -> str:
+        return self._random_for(walk, None).choice(seeds)
 
-    def onward(self, walk: int, step: int, links: Sequence[str]) -> str | None:
+    def next_url(self, walk: int, step: int, links: Sequence[str]) -> str | None:
         """Return the next link of a walk; None if it ends here."""
-        dice = self._dice(walk, step)
+        dice = self._random_for(walk, step)
         return dice.choice(links) if links and dice.random() >= self.restart else None
 
-    def _dice(self, walk: int, step: int | None) -> Random:
+    def _random_for(self, walk: int, step: int | None) -> Random:
         return Random(f"{self.seed}/{walk}/{step}")
 
 
-def choices(links: Iterable[str]) -> list[str]:
+def links_to_choose_from(links: Iterable[str]) -> list[str]:
     """Return the distinct URLs with the lowest keys, in the order of the keys."""
     return sorted(set(links), key=PUBLIC_KEYS.of_url)[:LINKS_MAX]

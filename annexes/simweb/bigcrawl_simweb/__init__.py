@@ -7,7 +7,7 @@ result of a crawl. The checker compares a server's log with that result and with
 from __future__ import annotations
 
 from bigcrawl_simweb.basics.answer import Answer
-from bigcrawl_simweb.check.checker import Exchange, Report, Rules, check
+from bigcrawl_simweb.check.checker import CheckRules, Exchange, Report, check_exchanges
 from bigcrawl_simweb.model.web import Web
 
-__all__ = ["Answer", "Exchange", "Report", "Rules", "Web", "check"]
+__all__ = ["Answer", "CheckRules", "Exchange", "Report", "Web", "check_exchanges"]

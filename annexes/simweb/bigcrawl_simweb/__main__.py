@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl_simweb.basics.features import Feature, Naming, features_named
-from bigcrawl_simweb.check.checker import Rules, check
+from bigcrawl_simweb.check.checker import CheckRules, check_exchanges
 from bigcrawl_simweb.model.explain import catalogue, explain
-from bigcrawl_simweb.model.state import SavedWeb, load, path_in, save
+from bigcrawl_simweb.model.state import SavedWeb, load_web, path_in, save_web
 from bigcrawl_simweb.model.uniform import UniformWeb
 from bigcrawl_simweb.serve.access_log import read_exchanges
 from bigcrawl_simweb.serve.listen import open_listeners
-from bigcrawl_simweb.serve.running import Serving, serve_until_signal
+from bigcrawl_simweb.serve.running import ServingOptions, serve_until_signal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bigcrawl_simweb.model.topical import TopicalWeb
     from bigcrawl_simweb.model.web import Web
-    from bigcrawl_simweb.serve.running import Ports
+    from bigcrawl_simweb.serve.running import ServedPorts
 
 # With a host delay of 0.25 s, all hosts at once, a crawl takes less than a minute: about 65 URLs per host with
 # redirects and errors, and a crawl delay of at most 0.8 s.
@@ -63,14 +63,14 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True)
     _add_serve(commands.add_parser("serve", help="serve the web until SIGTERM or SIGINT"))
     seeds = commands.add_parser("seeds", help="print the seed URLs, one a host")
-    seeds.set_defaults(command=_seeds)
+    seeds.set_defaults(command=_print_seeds)
     seeds.add_argument("--state", type=Path, metavar="DIR", required=True)
     menus = "uniform shape: all pages that every page of a host links to, the seeds first"
     seeds.add_argument("--menus", action="store_true", help=menus)
     _add_check(commands.add_parser("check", help="hold an access log to the known answer; exit 1 on a fault"))
-    commands.add_parser("list", help="list everything odd that features add").set_defaults(command=_list)
+    commands.add_parser("list", help="list everything odd that features add").set_defaults(command=_list_features)
     explained = commands.add_parser("explain", help="say what a URL is, and what it answers")
-    explained.set_defaults(command=_explain)
+    explained.set_defaults(command=_explain_url)
     explained.add_argument("url", metavar="URL")
     _add_web(explained)
     explained.add_argument("--at", type=int, metavar="MS", help="since the epoch; default now")
@@ -96,7 +96,7 @@ def _add_web(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_serve(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(command=_serve)
+    parser.set_defaults(command=_serve_web)
     _add_web(parser)
     add = parser.add_argument
     add("--warc", nargs="+", metavar="FILE", help="serve what these WARC files, directories or patterns store instead")
@@ -114,7 +114,7 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(command=_check)
+    parser.set_defaults(command=_check_log)
     add = parser.add_argument
     add("--state", type=Path, metavar="DIR", required=True)
     add("--log", type=Path, metavar="FILE", required=True)
@@ -134,30 +134,30 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _serve(options: argparse.Namespace) -> int:
+def _serve_web(options: argparse.Namespace) -> int:
     if options.warc:
         return _serve_stored(options)
-    serving = _serving(options)
+    serving = _serving_options(options)
     if options.pace is not None:
         raise ConfigError(f"--pace is {options.pace}; it is for --warc")
-    kept = load(options.state) if options.state else None
-    saved = _chosen(options, kept)
-    web = saved.shaped()
+    kept = load_web(options.state) if options.state else None
+    saved = _web_of_options(options, kept)
+    web = saved.web_of_shape()
     with ExitStack() as stack:
         sockets = open_listeners(["127.0.0.1"] if options.proxy_only else web.addresses(), saved.port)
         for sock in sockets:
             stack.callback(sock.close)
         saved = replace(saved, port=sockets[0].getsockname()[1])
         if options.state and saved != kept:
-            save(options.state, saved)
-        serve_until_signal(web, sockets, serving, lambda ports: _tell(web, ports))
+            save_web(options.state, saved)
+        serve_until_signal(web, sockets, serving, lambda ports: _print_ready(web, ports))
     return 0
 
 
 def _serve_stored(options: argparse.Namespace) -> int:
     others = [name for name in ("state", *_OPTIONS) if name != "port" and getattr(options, name) is not None]
     if others:
-        raise ConfigError(f"--warc serves what is stored; leave --{others[0].replace('_', '-')} out")
+        raise ConfigError(f"--warc serves stored pages, without --{others[0].replace('_', '-')}: omit that")
     if options.pace is not None and not 0 <= options.pace < _PACE_END:
         raise ConfigError(f"--pace is {options.pace}; must be at least 0 and below {_PACE_END}")
     # Brings half of bigcrawl, which other commands need not.
@@ -167,7 +167,7 @@ def _serve_stored(options: argparse.Namespace) -> int:
     answers = StoredAnswers(options.warc)
     web = StoredWeb(answers, 1.0 if options.pace is None else options.pace)
 
-    def tell(ports: Ports) -> None:
+    def tell(ports: ServedPorts) -> None:
         dns = "" if ports.dns is None else f" dns={ports.dns}"
         print(f"simweb ready: port={ports.http} pages={len(answers)}{dns}", flush=True)
 
@@ -175,35 +175,35 @@ def _serve_stored(options: argparse.Namespace) -> int:
         sockets = open_listeners(["127.0.0.1"] if options.proxy_only else web.addresses(), options.port or 0)
         for sock in sockets:
             stack.callback(sock.close)
-        serve_until_signal(web, sockets, replace(_serving(options), has_tls=True), tell)
+        serve_until_signal(web, sockets, replace(_serving_options(options), has_tls=True), tell)
     return 0
 
 
-def _tell(web: Web | UniformWeb | TopicalWeb, ports: Ports) -> None:
+def _print_ready(web: Web | UniformWeb | TopicalWeb, ports: ServedPorts) -> None:
     dns = "" if ports.dns is None else f" dns={ports.dns}"
     print(f"simweb ready: port={ports.http} seeds={web.hosts} seed={web.seed}{dns}", flush=True)
 
 
-def _serving(options: argparse.Namespace) -> Serving:
+def _serving_options(options: argparse.Namespace) -> ServingOptions:
     parent = os.getppid() if options.with_parent == _ANY_PARENT else options.with_parent
-    return Serving(
+    return ServingOptions(
         log=options.log,
         processes=options.processes,
-        dns=_endpoint(options.dns) if options.dns else None,
+        dns=_parse_endpoint(options.dns) if options.dns else None,
         dns_ttl_s=options.dns_ttl,
         lookup_log=options.dns_log,
         parent=parent,
     )
 
 
-def _endpoint(text: str) -> tuple[str, int]:
+def _parse_endpoint(text: str) -> tuple[str, int]:
     address, colon, port = text.rpartition(":")
     if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
         raise ConfigError(f"--dns is {text!r}; must be ADDRESS:PORT, for example 127.0.0.1:5353")
     return address, int(port)
 
 
-def _chosen(options: argparse.Namespace, kept: SavedWeb | None) -> SavedWeb:
+def _web_of_options(options: argparse.Namespace, kept: SavedWeb | None) -> SavedWeb:
     """Return the web for the options; options that contradict the stored web are an error."""
     asked = {name: getattr(options, name) for name in _OPTIONS if getattr(options, name) is not None}
     if "features" in asked:
@@ -221,40 +221,40 @@ def _chosen(options: argparse.Namespace, kept: SavedWeb | None) -> SavedWeb:
         if value != getattr(kept, name):
             raise ConfigError(
                 f"{name} is {value}, but {path_in(options.state)} keeps a web with {getattr(kept, name)}; "
-                "leave the option out, or use another directory"
+                "omit the option, or use another directory"
             )
     return kept
 
 
-def _explain(options: argparse.Namespace) -> int:
-    saved = _chosen(options, load(options.state) if options.state else None)
+def _explain_url(options: argparse.Namespace) -> int:
+    saved = _web_of_options(options, load_web(options.state) if options.state else None)
     at_ms = time.time_ns() // 1_000_000 if options.at is None else options.at
     print("\n".join(explain(saved.web(), options.url, saved.port or 80, at_ms)))
     return 0
 
 
-def _list(_: argparse.Namespace) -> int:
+def _list_features(_: argparse.Namespace) -> int:
     print("\n".join(catalogue()))
     return 0
 
 
-def _seeds(options: argparse.Namespace) -> int:
-    saved = _kept(options.state)
-    web = saved.shaped()
+def _print_seeds(options: argparse.Namespace) -> int:
+    saved = _load_web(options.state)
+    web = saved.web_of_shape()
     if not options.menus:
         urls: Iterable[str] = web.seeds(saved.port)
     elif isinstance(web, UniformWeb):
         urls = web.menus(saved.port)
     else:
-        raise ConfigError(f"{web!r} has no menus; leave --menus out, or serve --shape uniform")
+        raise ConfigError(f"{web!r} has no menus; omit --menus, or serve --shape uniform")
     print("\n".join(urls))
     return 0
 
 
-def _check(options: argparse.Namespace) -> int:
-    saved = _kept(options.state)
-    rules = _rules(saved.web(), saved.port, options)
-    report = check(read_exchanges(options.log), rules)
+def _check_log(options: argparse.Namespace) -> int:
+    saved = _load_web(options.state)
+    rules = _check_rules(saved.web(), saved.port, options)
+    report = check_exchanges(read_exchanges(options.log), rules)
     if options.unfinished:
         report = replace(report, missing=(), expected=None)
     if 0 < report.overlap <= options.repeats:
@@ -264,14 +264,14 @@ def _check(options: argparse.Namespace) -> int:
     return 0 if report.ok else 1
 
 
-def _rules(web: Web, port: int, options: argparse.Namespace) -> Rules:
+def _check_rules(web: Web, port: int, options: argparse.Namespace) -> CheckRules:
     reading = (not options.no_robots, not options.no_nofollow, options.sitemaps, options.feeds)
     expected = web.expected(port, web.seeds(port), *reading)
     nofollow: frozenset[str] = frozenset()
     if Feature.DIRECTIVES in web.features and not options.no_nofollow:
         followed = web.expected(port, web.seeds(port), not options.no_robots, False, options.sitemaps, options.feeds)
         nofollow = frozenset(followed.keys() - expected.keys())
-    return Rules(
+    return CheckRules(
         expected=expected,
         port=port,
         host_delay_ms=round(options.delay * 1000),
@@ -289,8 +289,8 @@ def _rules(web: Web, port: int, options: argparse.Namespace) -> Rules:
     )
 
 
-def _kept(directory: Path) -> SavedWeb:
-    saved = load(directory)
+def _load_web(directory: Path) -> SavedWeb:
+    saved = load_web(directory)
     if saved is None:
         raise ConfigError(f"{path_in(directory)} does not exist; serve --state {directory} makes it")
     return saved

@@ -1,7 +1,4 @@
-"""`scrapy frontier dashboard`.
-
-Meanwhile, an embedded Redis server that was stopped runs; a crawl that starts takes it over.
-"""
+"""`scrapy frontier dashboard`. Meanwhile an embedded Redis that was stopped runs; a crawl that starts takes it over."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from twisted.internet.defer import Deferred
 from bigcrawl.commands.result import Result
 from bigcrawl.commands.running import data_of_action
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.views.opened_crawl import opened, server_of
+from bigcrawl.views.opened_crawl import open_crawl, server_of
 
 if TYPE_CHECKING:
     import argparse
@@ -28,18 +25,18 @@ _REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 def dashboard(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Serve the dashboard until Ctrl-C or SIGTERM; the first line has its address."""
     with server_of(config) as server:
-        asyncio.run(_look(config, server))
+        asyncio.run(_require_crawl(config, server))
         served = config.replace(crawl=config.crawl.replace(redis_url=server))
-        _serve(served)
+        _serve_until_signal(served)
     return Result({"served": True}, "the dashboard has ended; the crawl continues")
 
 
-async def _look(config: Config, server: str) -> None:
-    async with opened(config, server):
+async def _require_crawl(config: Config, server: str) -> None:
+    async with open_crawl(config, server):
         pass
 
 
-def _serve(config: Config) -> None:
+def _serve_until_signal(config: Config) -> None:
     install_reactor(_REACTOR)
     from twisted.internet import reactor as installed
 
@@ -66,4 +63,6 @@ def _serve(config: Config) -> None:
     if listener.url is None:
         ports = "-".join(map(str, dict.fromkeys(config.dashboard.ports)))
         where = f"BIGCRAWL_DASHBOARD_PORT {ports} at {config.dashboard.address}"
-        raise ConfigError(f"{where} cannot be used; end the program that uses it, or set another with -s, 0 for any")
+        raise ConfigError(
+            f"{where} cannot be used; end the program that uses it, or set another port with -s (0 for any free one)"
+        )

@@ -1,5 +1,3 @@
-"""`scrapy frontier errors`."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any

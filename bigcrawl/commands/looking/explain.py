@@ -1,5 +1,3 @@
-"""`scrapy frontier explain URL`."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
@@ -57,7 +55,6 @@ def explain(config: Config, words: Sequence[str], opts: argparse.Namespace) -> R
 
 
 def stored_text(data: dict[str, Any]) -> str:
-    """Return the explanation of a stored page as text."""
     rows = {"stored": f"{len(data['answers']):,} answers in the files of BIGCRAWL_SOURCE"}
     for number, answer in enumerate(data["answers"], 1):
         place = f"{answer['file']}, byte {answer['offset']:,}"
@@ -76,7 +73,7 @@ def where_text(state: str) -> str:
 
 def explanation_text(data: dict[str, Any]) -> str:
     rows = {
-        "key": f"{data['key']}, in partition {data['partition']} of {data['partitions']}, {_owner(data)}",
+        "key": f"{data['key']}, in partition {data['partition']} of {data['partitions']}, {_owner_text(data)}",
         "host": f"{data['host']}, of {data['pld']}{_in_degree(data)}",
         "seen": {True: "yes", False: "no", None: f"unknown: the partition's files are not here; {REMEDY}"}[
             data["seen"]
@@ -119,7 +116,7 @@ def _page_rows(page: dict[str, Any] | None) -> dict[str, str]:
     return rows | {name: url for name, url in named.items() if url}
 
 
-def _owner(data: dict[str, Any]) -> str:
+def _owner_text(data: dict[str, Any]) -> str:
     return f"owned by {data['owner']}" if data["owner"] else "owned by no node"
 
 

@@ -1,11 +1,9 @@
-"""`scrapy frontier history`."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
 from bigcrawl.clock import time_text
-from bigcrawl.commands.result import Result, table
+from bigcrawl.commands.result import Result, table_lines
 from bigcrawl.views.history import history_of, last_of, rates_of
 from bigcrawl.views.opened_crawl import in_crawl
 
@@ -20,6 +18,7 @@ ROWS_MAX: Final = 2_000
 WIDTHS: Final = {
     "until": -21,
     "pages/s": 10,
+    "items/s": 10,
     "errors/s": 10,
     "dropped/s": 11,
     "new/s": 10,
@@ -54,14 +53,19 @@ def history_text(rows: Sequence[Mapping[str, Any]]) -> str:
             cells.append((until, "  no node ran"))
             continue
         rates, levels = row["rates"], row["levels"]
-        changing = (_text(rates[name], 1) for name in ("pages", "errors", "dropped", "new"))
-        waiting = _text(_sum(levels["urls_disk"], levels["urls_queued"]))
-        numbers = _text(levels["pages"]), waiting, _text(levels["hosts_ready"]), _text(levels["nodes"])
-        cells.append((until, *changing, _text(_scaled(rates["bytes"]), 2), *numbers))
-    return "\n".join(table(WIDTHS, cells))
+        changing = (_number_text(rates[name], 1) for name in ("pages", "items", "errors", "dropped", "new"))
+        waiting = _number_text(_sum(levels["urls_disk"], levels["urls_queued"]))
+        numbers = (
+            _number_text(levels["pages"]),
+            waiting,
+            _number_text(levels["hosts_ready"]),
+            _number_text(levels["nodes"]),
+        )
+        cells.append((until, *changing, _number_text(_in_millions(rates["bytes"]), 2), *numbers))
+    return "\n".join(table_lines(WIDTHS, cells))
 
 
-def _text(number: float | None, digits: int = 0) -> str:
+def _number_text(number: float | None, digits: int = 0) -> str:
     return "" if number is None else f"{number:,.{digits}f}"
 
 
@@ -69,5 +73,5 @@ def _sum(*numbers: float | None) -> float | None:
     return None if None in numbers else sum(number or 0 for number in numbers)
 
 
-def _scaled(number: float | None) -> float | None:
+def _in_millions(number: float | None) -> float | None:
     return None if number is None else number / 1e6

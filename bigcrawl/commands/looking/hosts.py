@@ -1,11 +1,9 @@
-"""`scrapy frontier hosts [PATTERN]`."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from bigcrawl.commands.result import Result, table
-from bigcrawl.views.hosts import ORDERS, STATES, WALKED_MAX, Wanted, list_hosts
+from bigcrawl.commands.result import Result, table_lines
+from bigcrawl.views.hosts import ORDERS, STATES, WALKED_MAX, HostQuery, list_hosts
 from bigcrawl.views.opened_crawl import in_crawl
 
 if TYPE_CHECKING:
@@ -30,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def hosts(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """List hosts: all, those of a host or PLD and below, or those that match a pattern with * and ?."""
     limit, first = min(max(1, opts.limit), LIMIT_MAX), min(max(0, opts.first), WALKED_MAX)
-    wanted = Wanted(words[0].lower() if words else "", opts.state, opts.sort, first, limit)
+    wanted = HostQuery(words[0].lower() if words else "", opts.state, opts.sort, first, limit)
     data = in_crawl(config, list_hosts, wanted)
     return Result(data, hosts_text(data))
 
@@ -40,13 +38,13 @@ def hosts_text(data: dict[str, Any]) -> str:
         lines = ["no host in Redis matches; `scrapy frontier status` counts all"]
     else:
         width = max(20, *(len(row["host"]) for row in data["hosts"]))
-        lines = table({"host": -width, **WIDTHS}, map(_cells, data["hosts"]))
+        lines = table_lines({"host": -width, **WIDTHS}, map(_host_cells, data["hosts"]))
     if not data["is_whole"]:
-        lines.append(f"there are more than {WALKED_MAX:,} hosts, and the others were not examined")
+        lines.append("there are more hosts, which were not examined")
     return "\n".join(lines)
 
 
-def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+def _host_cells(row: dict[str, Any]) -> tuple[str, ...]:
     due = "" if row["due_in_s"] is None else f"{row['due_in_s']:,.1f}"
     failed = f"{row['failures']:,} {row['why']}" if row["failures"] else ""
     numbers = (due, f"{row['queued']:,}", str(row["taken"]), f"{row['rest_s']:,.1f}")

@@ -1,10 +1,8 @@
-"""`scrapy frontier plds`."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from bigcrawl.commands.result import Result, table
+from bigcrawl.commands.result import Result, table_lines
 from bigcrawl.views.counted import NOTHING
 from bigcrawl.views.newest_files import REMEDY
 from bigcrawl.views.opened_crawl import in_crawl
@@ -42,7 +40,7 @@ def plds_text(data: dict[str, Any]) -> str:
     else:
         width = max(20, *(len(row["pld"]) for row in data["plds"]))
         widths = {"PLD": -width, **WIDTHS}
-        lines = table(widths, (_cells(row, data["pages"]) for row in data["plds"]))
+        lines = table_lines(widths, (_pld_cells(row, data["pages"]) for row in data["plds"]))
     if data["from_store"]:
         lines.append(f"the store was asked for {data['from_store']:,} partitions, whose files are not here")
     if data["unread"]:
@@ -53,7 +51,7 @@ def plds_text(data: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _cells(row: dict[str, Any], pages: int) -> tuple[str, ...]:
+def _pld_cells(row: dict[str, Any], pages: int) -> tuple[str, ...]:
     in_degree = "" if row["in_degree"] is None else f"{row['in_degree']:,}"
     by = "" if row["budget_set_by"] in (None, "policy") else f" ({row['budget_set_by']})"
     budget = "none" if row["budget"] is None else f"{row['budget']:,}{by}"

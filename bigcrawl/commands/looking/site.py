@@ -1,5 +1,3 @@
-"""`scrapy frontier host HOST` and `pld PLD`."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -34,7 +32,7 @@ def host_text(data: dict[str, Any]) -> str:
     when = "" if due is None else ", may be asked now" if not due else f", may be asked in {due:,.1f} s"
     taken = f", {data['taken']} taken" if data["taken"] else ""
     rows = {
-        "of": f"{data['pld']}, in partition {data['partition']}, {_owner(data)}",
+        "of": f"{data['pld']}, in partition {data['partition']}, {_owner_text(data)}",
         "queue": f"{data['queued']:,} URLs in Redis{taken}{when}",
         "rests": f"{data['delay']:g} s, {data['pld_delay']:g} s between starts in its PLD",
         "addresses": ", ".join(data["addresses"]) or "not known",
@@ -56,10 +54,10 @@ def host_text(data: dict[str, Any]) -> str:
 
 
 def pld_text(data: dict[str, Any]) -> str:
-    lines = [budget_text(data["budget"]), f"  partition  {data['partition']}, {_owner(data)}"]
+    lines = [budget_text(data["budget"]), f"  partition  {data['partition']}, {_owner_text(data)}"]
     lines += [f"  failed     {row['fetches']:,} {row['reason']}: {row['example']}" for row in data["errors"]]
     return "\n".join([*lines, hosts_text(data)])
 
 
-def _owner(data: dict[str, Any]) -> str:
+def _owner_text(data: dict[str, Any]) -> str:
     return f"owned by {data['owner']}" if data["owner"] else "owned by no node"

@@ -1,5 +1,3 @@
-"""Measures the data whose size partitions do not publish: Redis, and the pages stored on this machine."""
-
 from __future__ import annotations
 
 import os

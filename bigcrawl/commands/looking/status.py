@@ -1,15 +1,13 @@
-"""`scrapy frontier status` and `nodes`, from Redis only.
-
-An embedded Redis server that was stopped runs during the query; a crawl that starts meanwhile takes it over.
-"""
+"""`scrapy frontier status` and `nodes`, from Redis only; one that is embedded and was stopped runs meanwhile."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from bigcrawl.clock import length_text
+from bigcrawl.clock import length_text, time_text
 from bigcrawl.commands.looking.sizes import page_bytes, redis_bytes
-from bigcrawl.commands.result import Result
+from bigcrawl.commands.result import BOLD, GREEN, YELLOW, Result, painted, table_lines, wrapped_lines
+from bigcrawl.scheduler.crawl.start_requests import SEEDS_MAX
 from bigcrawl.views.feature import all_views
 from bigcrawl.views.opened_crawl import in_crawl
 from bigcrawl.views.status import read_nodes, status_of
@@ -29,67 +27,134 @@ _SIZES: Final = {
     "pages": "WARC files here",
     "indexes": "files beside them",
 }
+_NODES: Final = {"node": -31, "pages/s": 9, "items/s": 9, "fetches": 9, "held": 9, "partitions": 12}
+INDENT: Final = 12
+RUNS: Final = "runs"
+FINISHED: Final = "finished"
+WRONG: Final = frozenset(
+    ("standstill", "log", "damaged", "missing", "begun anew", "unrunnable", "rejected", "lost", "uncounted", "dead")
+)
+"""Labels of lines that may need an operator."""
 
 
 def status(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Show the state of the crawl; the exit status is 1 if inbox entries could not be read."""
-    found = in_crawl(config, _status)
+    found = in_crawl(config, _read_status)
     found["sizes"] |= page_bytes(config.crawl.warc_dir)
-    return Result(found, status_text(found), 1 if found["rejected"]["entries"] else 0)
+    return Result(found, status_text(found), 1 if found["rejected"]["entries"] else 0, paint_status)
 
 
-async def _status(crawl: OpenedCrawl) -> dict[str, Any]:
+async def _read_status(crawl: OpenedCrawl) -> dict[str, Any]:
     found = await status_of(crawl)
     found["sizes"]["redis"] = await redis_bytes(crawl)
     return found
 
 
 def status_text(status: dict[str, Any]) -> str:
-    lines = overview_lines(status)
+    lines = [*title_lines(status), *_identity_lines(status), *_figure_lines(status), *notice_lines(status)]
     sizes = status["sizes"]
     shown = [f"{label} {sizes[name] / 1e6:,.1f} MB" for name, label in _SIZES.items() if sizes.get(name) is not None]
     lines.append(f"sizes       {', '.join(shown)}")
-    for name, node in status["nodes"].items():
-        lines.append(
-            f"node        {name}: {node['partitions']} partitions, {node['held']} URLs held, "
-            f"{node['fetches_max']} fetches at a time, {node['pages_per_s']:.1f} pages/s"
-        )
     if not status["nodes"]:
         lines.append("node        none runs")
+    lines = [part for line in lines for part in wrapped_lines(line, INDENT)]
+    if status["nodes"]:
+        lines += table_lines(_NODES, (_node_cells(name, node) for name, node in status["nodes"].items()))
     lines += [f"  {name:<24}{count:>12,}" for name, count in status["outcomes"].items()]
     return "\n".join(lines)
 
 
-def overview_lines(status: dict[str, Any]) -> list[str]:
-    urls, hosts = status["urls"], status["hosts"]
-    lines = [
-        f"crawl {status['crawl']}{': finished' if status['finished'] else ''}",
-        (
-            f"pages       {status['pages']:,} ({status['bytes'] / 1e6:,.1f} MB), {status['pages_per_s']:.1f} a second"
-            f"{_done_text(status['done_in_s'])}"
-        ),
-        (
-            f"hosts       {hosts['ready']:,} ready, {hosts['waiting']:,} waiting, {hosts['busy']:,} busy; "
-            f"{hosts['snoozed']:,} snoozed, {hosts['retired']:,} retired"
-        ),
-        (
-            f"URLs        {urls['inbox']:,} in inboxes, {urls['disk']:,} on disk, {urls['queued']:,} in Redis, "
-            f"{urls['taken']:,} taken, {urls['ended']:,} ended, {urls['withheld']:,} withheld; {urls['seen']:,} seen"
-        ),
-        f"partitions  {status['partitions']['owned']} of {status['partitions']['all']} owned",
+def _node_cells(name: str, node: dict[str, Any]) -> Sequence[str]:
+    return (
+        f"  {name}"[: -_NODES["node"] - 1],
+        f"{node['pages_per_s']:,.1f}",
+        f"{node['items_per_s']:,.1f}",
+        f"{node['fetches_max']:,}",
+        f"{node['held']:,}",
+        f"{node['partitions']:,}",
+    )
+
+
+def paint_status(text: str) -> str:
+    first, *others = text.split("\n")
+    name, colon, state = first.rpartition(": ")
+    is_well = state in (RUNS, FINISHED)
+    lines = [painted(name + colon, BOLD) + painted(state, GREEN if is_well else YELLOW)]
+    for line in others:
+        label = line[:INDENT]
+        is_wrong = label.rstrip() in WRONG and not (is_well and label.startswith("standstill"))
+        lines.append(painted(label, YELLOW if is_wrong else BOLD) + line[INDENT:] if line[:1].strip() else line)
+    return "\n".join(lines)
+
+
+def state_of(status: dict[str, Any]) -> str:
+    if status["finished"]:
+        return FINISHED
+    if not status["nodes"]:
+        return "no node runs"
+    if "" in status["paused"]:
+        return "paused"
+    return RUNS if status["pages_per_s"] else "stands still"
+
+
+def _identity_lines(status: dict[str, Any]) -> list[str]:
+    since = f", since {time_text(round(status['since_s'] * 1000))}" if status["since_s"] else ""
+    lines = [f"spider      {status['spider']}{since}"] if status["spider"] else []
+    seeds = status["seeds"]
+    lines += [f"seeds       {', '.join(seeds)}{', ...' if len(seeds) == SEEDS_MAX else ''}"] if seeds else []
+    lines += [f"scope       {status['scope']}"] if status["scope"] != "any" else []
+    return lines + ([f"contact     {status['contact']}"] if status["contact"] else [])
+
+
+def title_lines(status: dict[str, Any]) -> list[str]:
+    title = f"crawl {status['crawl']}: {state_of(status)}"
+    return [title, *(f"standstill  {reason}" for reason in status["standstill"])]
+
+
+def _figure_lines(status: dict[str, Any]) -> list[str]:
+    urls, hosts, log = status["urls"], status["hosts"], status["log"]
+    pages = _cells((status["pages"], "in all"), (status["pages_per_s"], "a second"))
+    items = _cells((status["items"], "in all"), (status["items_per_s"], "a second"))
+    lines = [f"pages       {pages}{status['bytes'] / 1e6:>13,.1f} MB", f"items       {items.rstrip()}"]
+    if possible := status["possible_per_s"]:
+        lines.append(f"possible    {possible:,.1f} pages a second at most now, by {status['possible_by']}")
+    lines += end_lines(status)
+    for name, numbers in status["figures"].items():
+        share = f" of {numbers[1]:,}, {numbers[0] / (numbers[1] or 1):.1%}" if len(numbers) > 1 else ""
+        lines.append(f"counts      {name}: {numbers[0]:,}{share}")
+    if any(log.values()):
+        lines.append(f"log         {log['warnings']:,} warnings, {log['errors']:,} errors: see scrapy frontier recent")
+    lines += [
+        f"hosts       {_cells(*((hosts[name], name) for name in ('ready', 'waiting', 'busy')))}".rstrip(),
+        f"            {_cells(*((hosts[name], name) for name in ('snoozed', 'retired')))}".rstrip(),
+        f"URLs        {_cells((urls['inbox'], 'in inbox'), (urls['disk'], 'on disk'), (urls['queued'], 'in Redis'))}",
+        f"            {_cells((urls['taken'], 'taken'), (urls['ended'], 'ended'), (urls['seen'], 'seen'))}".rstrip(),
     ]
-    if status["tail"] and status["tail"]["least_s"] > (status["done_in_s"] or 0):
-        tail = status["tail"]
-        lines.insert(
-            2,
+    if urls["withheld"]:
+        lines.append(f"withheld    {urls['withheld']:,} URLs on disk, which the crawl does not wait for")
+    return [*lines, f"partitions  {status['partitions']['owned']:,} of {status['partitions']['all']:,} owned"]
+
+
+def _cells(*cells: tuple[float, str]) -> str:
+    """Return numbers and their units in columns, of which three keep to 80 columns behind a label."""
+    return "".join(
+        f"{number:>13,.1f} {unit:<8}" if isinstance(number, float) else f"{number:>13,} {unit:<8}"
+        for number, unit in cells
+    )
+
+
+def end_lines(status: dict[str, Any]) -> list[str]:
+    done_s, tail = status["done_in_s"], status["tail"]
+    lines = [f"done        in {length_text(done_s)}, if no more URLs are found"] if done_s is not None else []
+    if tail and tail["least_s"] > (done_s or 0):
+        lines.append(
             f"tail        {tail['host']}: {tail['urls']:,} URLs, {tail['rest_s']:g} s apart, "
-            f"{length_text(tail['least_s'])} at least",
+            f"{length_text(tail['least_s'])} at least"
         )
-    lines[1:1] = [f"standstill  {reason}" for reason in status["standstill"]]
-    return lines + _notice_lines(status)
+    return lines
 
 
-def _notice_lines(status: dict[str, Any]) -> list[str]:
+def notice_lines(status: dict[str, Any]) -> list[str]:
     lines, urls = [], status["urls"]
     if not status["discovery"]["is_on"]:
         lines.append(f"discovery   off since {status['discovery']['off_from']}: links found since are not queued")
@@ -126,12 +191,6 @@ def _notice_lines(status: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _done_text(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    return f"; the URLs that wait now take {length_text(seconds)}"
-
-
 def nodes(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Show the live nodes and those that died recently."""
     found = in_crawl(config, read_nodes)
@@ -146,6 +205,8 @@ def nodes_text(rows: Sequence[dict[str, Any]]) -> str:
         lines += [
             f"{row['node']}: {row['state']}{version}, seen {row['last_heard_s']:,.1f} s ago, up {row['up_s']:,.0f} s",
             f"  pages     {row['pages']:,}, {row['pages_per_s']:.1f} a second",
+            f"  items     {row['items']:,}, {row['items_per_s']:.1f} a second",
+            f"  log       {row['warnings']:,} warnings, {row['errors']:,} errors",
             f"  has       {row['partitions']:,} partitions; URLs held: {stages}; {row['outbox']:,} in its outbox",
             f"  fetches   {row['fetches_max']:,} at a time; hosts start {row['late_ms']:,} ms late",
         ]

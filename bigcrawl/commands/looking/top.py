@@ -1,5 +1,3 @@
-"""`scrapy frontier top`: a crawl live in the terminal, or one snapshot of it."""
-
 from __future__ import annotations
 
 import asyncio
@@ -16,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.views.opened_crawl import in_crawl
-from bigcrawl.views.watching import Watching
+from bigcrawl.views.watching import CrawlPolls
 
 if TYPE_CHECKING:
     import argparse
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import Config
     from bigcrawl.views.opened_crawl import OpenedCrawl
-    from bigcrawl.views.watching import Seen
+    from bigcrawl.views.watching import PollResults
 
 EVERY_S: Final = 2.0
 EVERY_S_MIN: Final = 0.5
@@ -45,15 +43,15 @@ def top(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Resul
     if find_spec("rich") is None:
         raise ConfigError("`scrapy frontier top` needs the package rich, which is missing: pip install 'bigcrawl[top]'")
     is_live = sys.stdout.isatty() and sys.stdin.isatty() and not (opts.once or opts.json)
-    seen = in_crawl(config, _watch, max(EVERY_S_MIN, opts.every) if is_live else 0.0)
+    seen = in_crawl(config, _poll_crawl, max(EVERY_S_MIN, opts.every) if is_live else 0.0)
     return Result(_data_of(seen), snapshot_text(seen))
 
 
-def _data_of(seen: Seen) -> dict[str, Any]:
+def _data_of(seen: PollResults) -> dict[str, Any]:
     return {"status": seen.status, "rates": dict(seen.rates), "hosts": seen.hosts, "errors": list(seen.errors)}
 
 
-def snapshot_text(seen: Seen) -> str:
+def snapshot_text(seen: PollResults) -> str:
     from rich.console import Console
 
     from bigcrawl.commands.looking.top_screen import screen_of
@@ -73,39 +71,39 @@ def size_of_terminal() -> tuple[int, int]:
     return size.columns or 80, size.lines or 24
 
 
-async def _watch(crawl: OpenedCrawl, every_s: float) -> Seen:
-    watching = Watching(crawl)
+async def _poll_crawl(crawl: OpenedCrawl, every_s: float) -> PollResults:
+    watching = CrawlPolls(crawl)
     try:
-        return await (Live(watching, every_s).run() if every_s else watching.look(is_only=True))
+        return await (LiveScreen(watching, every_s).run() if every_s else watching.poll(is_only=True))
     finally:
         await watching.close()
 
 
-class Live:
+class LiveScreen:
     """A screen that is redrawn after each poll or resize, until a key or a signal ends it."""
 
-    def __init__(self, watching: Watching, every_s: float) -> None:
+    def __init__(self, watching: CrawlPolls, every_s: float) -> None:
         self._watching = watching
         self._every_s = every_s
         self._is_ended = False
         self._changed = asyncio.Event()
 
-    async def run(self) -> Seen:
+    async def run(self) -> PollResults:
         from rich.console import Console, ConsoleDimensions
         from rich.live import Live as Screen
 
         from bigcrawl.commands.looking.top_screen import screen_of
 
-        seen = await self._watching.look()
+        seen = await self._watching.poll()
         if seen.status is None:
             raise TransientStoreError(seen.trouble)
         looking = asyncio.create_task(self._look_on())
         console = Console(file=sys.stdout, force_terminal=True)
         try:
-            with self._hearing(), Screen(console=console, screen=True, auto_refresh=False) as screen:
+            with self._reading_keys(), Screen(console=console, screen=True, auto_refresh=False) as screen:
                 while not self._is_ended:
                     self._changed.clear()
-                    seen = self._watching.seen
+                    seen = self._watching.last_results
                     width, height = size_of_terminal()
                     console.size = ConsoleDimensions(width, height)
                     screen.update(screen_of(seen, width, height, is_live=True), refresh=True)
@@ -123,26 +121,30 @@ class Live:
         try:
             while True:
                 await asyncio.sleep(self._every_s)
-                await self._watching.look()
+                await self._watching.poll()
                 self._changed.set()
         finally:
             self._changed.set()
 
-    def _end(self) -> None:
+    def _request_end(self) -> None:
         self._is_ended = True
         self._changed.set()
 
     def _record_keys(self, descriptor: int) -> None:
         keys = os.read(descriptor, 1024)
         if not keys or set(keys) & set(ENDS):
-            self._end()
+            self._request_end()
 
     @contextmanager
-    def _hearing(self) -> Iterator[None]:
+    def _reading_keys(self) -> Iterator[None]:
         """Read keys one by one without echo, and handle signals; restore the terminal afterwards."""
         loop, descriptor = asyncio.get_running_loop(), sys.stdin.fileno()
         before = termios.tcgetattr(descriptor)
-        handlers = {signal.SIGINT: self._end, signal.SIGTERM: self._end, signal.SIGWINCH: self._changed.set}
+        handlers = {
+            signal.SIGINT: self._request_end,
+            signal.SIGTERM: self._request_end,
+            signal.SIGWINCH: self._changed.set,
+        }
         try:
             tty.setcbreak(descriptor)
             loop.add_reader(descriptor, self._record_keys, descriptor)

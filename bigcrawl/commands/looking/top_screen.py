@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from bigcrawl.commands.looking.status import overview_lines
+from bigcrawl.commands.looking.status import INDENT, WRONG, end_lines, notice_lines, title_lines
 from bigcrawl.logs.plain import plain
 
 if TYPE_CHECKING:
@@ -17,23 +17,25 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from bigcrawl.views.watching import Seen
+    from bigcrawl.views.watching import PollResults
 
-WRONG: Final = ("standstill", "damaged", "rejected")  # first words of lines that need an operator
 WIDE: Final = 100
 LEAST_ROWS: Final = 2
 ABOVE_ROWS: Final = 2
-INDENT: Final = " " * 12
 
 
-def screen_of(seen: Seen, width: int, height: int, *, is_live: bool) -> Group:
+def screen_of(seen: PollResults, width: int, height: int, *, is_live: bool) -> Group:
     """Return the screen, cut to `height` lines. If `is_live`, it names the key that ends the program."""
-    head = _head(seen, width, is_live=is_live)
+    head = _crawl_lines(seen, width, is_live=is_live)
     if seen.status is None:
         return Group(*head)
     left = height - len(head)
     tables: list[RenderableType] = []
-    wanted = [_nodes(seen.status["nodes"], width), _errors(seen.errors, width), _hosts(seen.hosts, width)]
+    wanted = [
+        _nodes_table(seen.status["nodes"], width),
+        _errors_table(seen.errors, width),
+        _hosts_table(seen.hosts, width),
+    ]
     for number, (table, rows) in enumerate(wanted):
         if not rows or left < ABOVE_ROWS + 1:
             continue
@@ -49,24 +51,46 @@ def screen_of(seen: Seen, width: int, height: int, *, is_live: bool) -> Group:
     return Group(*head, *tables)
 
 
-def _head(seen: Seen, width: int, *, is_live: bool) -> list[Text]:
+def _crawl_lines(seen: PollResults, width: int, *, is_live: bool) -> list[Text]:
     """Return the lines about the whole crawl; warnings wrap instead of being cut off."""
     lines: list[Text] = []
     if seen.trouble:
-        lines += _lines(f"old by {seen.silent_s:,.0f} s: {seen.trouble}", width, "bold red")
+        lines += _wrapped_lines(f"figures are {seen.silent_s:,.0f} s old: {seen.trouble}", width, "bold red")
     if seen.status is None:
-        return [*lines, _line("nothing was read yet")]
-    overview = overview_lines(seen.status)
+        return [*lines, _styled_line("nothing was read yet")]
+    overview = _overview_lines(seen.status)
     first = overview[0] + ("   q ends this" if is_live else "")
-    lines.append(_line(first, "bold"))
+    lines.append(_styled_line(first, "bold"))
     for text in overview[1:]:
-        if text.startswith(WRONG):
-            lines += _lines(text, width, "yellow")
+        if text[:INDENT].rstrip() in WRONG:
+            lines += _wrapped_lines(text, width, "yellow")
         else:
-            lines.append(_line(text))
+            lines.append(_styled_line(text))
         if text.startswith("pages") and seen.rates:
-            lines.append(_line(_rates_text(seen.rates)))
+            lines.append(_styled_line(_rates_text(seen.rates)))
     return lines
+
+
+def _overview_lines(status: dict[str, Any]) -> list[str]:
+    urls, hosts = status["urls"], status["hosts"]
+    return [
+        *title_lines(status),
+        (
+            f"pages       {status['pages']:,} ({status['bytes'] / 1e6:,.1f} MB), {status['pages_per_s']:.1f} a second; "
+            f"{status['items']:,} items"
+        ),
+        *end_lines(status),
+        (
+            f"hosts       {hosts['ready']:,} ready, {hosts['waiting']:,} waiting, {hosts['busy']:,} busy; "
+            f"{hosts['snoozed']:,} snoozed, {hosts['retired']:,} retired"
+        ),
+        (
+            f"URLs        {urls['inbox']:,} in inboxes, {urls['disk']:,} on disk, {urls['queued']:,} in Redis, "
+            f"{urls['taken']:,} taken, {urls['ended']:,} ended, {urls['withheld']:,} withheld; {urls['seen']:,} seen"
+        ),
+        f"partitions  {status['partitions']['owned']} of {status['partitions']['all']} owned",
+        *notice_lines(status),
+    ]
 
 
 def _rates_text(rates: Mapping[str, float]) -> str:
@@ -76,19 +100,19 @@ def _rates_text(rates: Mapping[str, float]) -> str:
     )
 
 
-def _lines(text: str, width: int, style: str) -> list[Text]:
-    return [_line(line, style) for line in textwrap.wrap(text, max(width, 20), subsequent_indent=INDENT)]
+def _wrapped_lines(text: str, width: int, style: str) -> list[Text]:
+    return [_styled_line(line, style) for line in textwrap.wrap(text, max(width, 20), subsequent_indent=" " * INDENT)]
 
 
-def _line(text: str, style: str = "") -> Text:
+def _styled_line(text: str, style: str = "") -> Text:
     return Text(plain(text), style=style, no_wrap=True, overflow="ellipsis")
 
 
 Rows = list[tuple[str, ...]]
 
 
-def _nodes(nodes: Mapping[str, Mapping[str, Any]], width: int) -> tuple[Table, Rows]:
-    table = _table("node", "pages/s", "partitions", *(("held", "fetches", "outbox") if width >= WIDE else ()))
+def _nodes_table(nodes: Mapping[str, Mapping[str, Any]], width: int) -> tuple[Table, Rows]:
+    table = _new_table("node", "pages/s", "partitions", *(("held", "fetches", "outbox") if width >= WIDE else ()))
     rows: Rows = []
     for name, node in nodes.items():
         row = (name, f"{node['pages_per_s']:.1f}", f"{node['partitions']:,}")
@@ -97,8 +121,8 @@ def _nodes(nodes: Mapping[str, Mapping[str, Any]], width: int) -> tuple[Table, R
     return table, rows
 
 
-def _errors(errors: Sequence[Mapping[str, Any]], width: int) -> tuple[Table, Rows]:
-    table = _table(
+def _errors_table(errors: Sequence[Mapping[str, Any]], width: int) -> tuple[Table, Rows]:
+    table = _new_table(
         "most frequent failures", "tries", "sites", *(("worst",) if width >= WIDE else ()), last_is_text=width >= WIDE
     )
     rows: Rows = []
@@ -109,10 +133,10 @@ def _errors(errors: Sequence[Mapping[str, Any]], width: int) -> tuple[Table, Row
     return table, rows
 
 
-def _hosts(found: Mapping[str, Any] | None, width: int) -> tuple[Table, Rows]:
+def _hosts_table(found: Mapping[str, Any] | None, width: int) -> tuple[Table, Rows]:
     title = "host with most waiting" if found is None or found["is_whole"] else "of those due first, most waiting"
     more = ("due in s", "rest s", "failures") if width >= WIDE else ("failures",)
-    table = _table(title, "state", "in Redis", *more, last_is_text=True)
+    table = _new_table(title, "state", "in Redis", *more, last_is_text=True)
     rows: Rows = []
     for host in (found or {"hosts": []})["hosts"]:
         failed = f"{host['failures']:,} {host['why']}" if host["failures"] else ""
@@ -122,7 +146,7 @@ def _hosts(found: Mapping[str, Any] | None, width: int) -> tuple[Table, Rows]:
     return table, rows
 
 
-def _table(first: str, *others: str, last_is_text: bool = False) -> Table:
+def _new_table(first: str, *others: str, last_is_text: bool = False) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", expand=True)
     table.add_column(first, no_wrap=True, overflow="ellipsis", ratio=3)
     for number, name in enumerate(others, 1):

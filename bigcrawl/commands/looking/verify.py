@@ -1,5 +1,3 @@
-"""`scrapy frontier verify`."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -15,10 +13,7 @@ if TYPE_CHECKING:
 
 
 def verify(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Read all files of the crawl and list damaged ones; the exit status is 1 if there are any.
-
-    If Redis answers, also list missing partitions, and the number of seen URLs that are in no place.
-    """
+    """Read all files of the crawl and list damaged ones; the exit status is 1 if there are any."""
     damaged = [*damage_of(config), *missing_files(config)]
     text = "\n".join(damaged) if damaged else f"crawl {config.crawl.name}: every file is sound"
     return Result({"damaged": damaged}, text, 1 if damaged else 0)

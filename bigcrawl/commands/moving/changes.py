@@ -41,13 +41,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def changes(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Write the added, changed and gone pages into a new file, and print the time for the next call.
-
-    An error leaves no file.
-    """
-    since_s, path = _seconds(opts.since), Path(words[0])
+    """Write the added, changed and gone pages into a new file, and print the time for the next call."""
+    since_s, path = _parse_time(opts.since), Path(words[0])
     with new_file(path) as writer:
-        counts, next_s = in_crawl(config, _changes, writer, since_s)
+        counts, next_s = in_crawl(config, _write_changes, writer, since_s)
     found = {change: counts[change] for change in ("added", "changed", "gone")}
     told = ", ".join(f"{count:,} {change}" for change, count in found.items())
     since = time_text(next_s * 1000, "T")
@@ -55,26 +52,26 @@ def changes(config: Config, words: Sequence[str], opts: argparse.Namespace) -> R
     return Result({"file": str(path), "crawl": config.crawl.name, **found, "next_since": since}, text)
 
 
-async def _changes(crawl: OpenedCrawl, writer: LineWriter, since_s: int) -> tuple[Counter[str], int]:
+async def _write_changes(crawl: OpenedCrawl, writer: LineWriter, since_s: int) -> tuple[Counter[str], int]:
     counts: Counter[str] = Counter()
     next_ms = crawl.client.now_ms()
     with place_for_links(crawl.config.crawl.crawl_dir) as links:
         for partition in range(crawl.partitions):
             next_ms = min(next_ms, await _oldest_taken_ms(crawl, partition, next_ms))
-            async for url in _pages(crawl, partition, links):
+            async for url in _possible_pages(crawl, partition, links):
                 for line in changes_of(url, since_s):
                     writer.write(line)
                     counts[line["change"]] += 1
     return counts, next_ms // 1000
 
 
-async def _pages(crawl: OpenedCrawl, partition: int, links: Path) -> AsyncIterator[QueuedUrl]:
+async def _possible_pages(crawl: OpenedCrawl, partition: int, links: Path) -> AsyncIterator[QueuedUrl]:
     """Yield URLs whose pages may be known: first those on disk, then in Redis, then in the inbox, the newest last."""
     place = links / f"p{partition:04d}"
     try:
         contents, found = await read_partition(crawl, partition, place)
         if contents is not None:
-            for urls in (contents.kept(), contents.waiting(), contents.batches(found.admitted)):
+            for urls in (contents.kept_urls(), contents.waiting_urls(), contents.urls_of_batches(found.admitted)):
                 for url in urls:
                     yield url
         for url in (*found.hot, *found.arrived):
@@ -92,7 +89,7 @@ async def _oldest_taken_ms(crawl: OpenedCrawl, partition: int, now_ms: int) -> i
     return min([now_ms, *(int(record.split(b"\n", 2)[1]) for record in records)])
 
 
-def _seconds(text: str | None) -> int:
+def _parse_time(text: str | None) -> int:
     if text is None:
         return 0
     try:

@@ -31,13 +31,10 @@ if TYPE_CHECKING:
 
 
 def copies(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Write the pages that are copies of others, exact or near, into a new file.
-
-    An error leaves no file.
-    """
+    """Write the pages that are copies of others, exact or near, into a new file."""
     path = Path(words[0])
     with new_file(path) as writer:
-        found = in_crawl(config, _copies, writer)
+        found = in_crawl(config, _write_copies, writer)
     text = f"{path}: {found['exact']:,} exact, {found['near']:,} near"
     if unnamed := found["exact"] + found["near"] - found["named"]:
         text += f"; {unnamed:,} without the URL of the page or its original, which no index here has"
@@ -46,12 +43,12 @@ def copies(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
     return Result({"file": str(path), "crawl": config.crawl.name, **found}, text)
 
 
-async def _copies(crawl: OpenedCrawl, writer: LineWriter) -> dict[str, Any]:
+async def _write_copies(crawl: OpenedCrawl, writer: LineWriter) -> dict[str, Any]:
     found = {"exact": 0, "near": 0, "named": 0, "elsewhere": 0}
     tables: list[npt.NDArray[Any]] = []
     for partition in range(crawl.partitions):
         view = await read_view(crawl, partition)
-        rows = await asyncio.to_thread(_rows, crawl, partition)
+        rows = await asyncio.to_thread(_read_copy_rows, crawl, partition)
         if rows is None:
             found["elsewhere"] += view.is_begun
             continue
@@ -66,7 +63,7 @@ async def _copies(crawl: OpenedCrawl, writer: LineWriter) -> dict[str, Any]:
     return found
 
 
-def _rows(crawl: OpenedCrawl, partition: int) -> npt.NDArray[Any] | None:
+def _read_copy_rows(crawl: OpenedCrawl, partition: int) -> npt.NDArray[Any] | None:
     with files_to_read(crawl, partition, _is_of_copies) as files:
         return read_copies_of(files.directory)
 

@@ -1,5 +1,3 @@
-"""`scrapy frontier export FILE`."""
-
 from __future__ import annotations
 
 import base64
@@ -7,7 +5,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bigcrawl.commands.moving.export_file import FORMAT, data_line, rows_line, url_line, written
+from bigcrawl.commands.moving.export_file import FORMAT, data_line, new_export, rows_line, url_line
 from bigcrawl.commands.result import Result
 from bigcrawl.drum.format import Records
 from bigcrawl.redisdb.replies import pairs_of
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from bigcrawl.commands.moving.export_file import Line, LineWriter
     from bigcrawl.config import Config
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
-    from bigcrawl.views.contents import Contents
+    from bigcrawl.views.contents import PartitionContents
     from bigcrawl.views.opened_crawl import OpenedCrawl
     from bigcrawl.views.partition import HeldInRedis
 
@@ -39,13 +37,10 @@ RULES = {"budgets": "rules", "blacklist": "blacklist", "delays": "delays"}
 
 
 def export(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Write the crawl's waiting URLs, its tables and the rules set by hand into a new file.
-
-    An error leaves no file.
-    """
+    """Write the crawl's waiting URLs, its tables and the rules set by hand into a new file."""
     path = Path(words[0])
-    with written(path) as writer:
-        counts = in_crawl(config, _export, writer)
+    with new_export(path) as writer:
+        counts = in_crawl(config, _write_export, writer)
     text = (
         f"{path}: {counts['urls']:,} waiting URLs, {counts['seen']:,} seen, of crawl {config.crawl.name}; it holds the "
         f"secret of the crawl's keys, so keep it to yourself"
@@ -53,10 +48,10 @@ def export(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
     return Result({"file": str(path), "crawl": config.crawl.name, **counts}, text)
 
 
-async def _export(crawl: OpenedCrawl, writer: LineWriter) -> dict[str, int]:
+async def _write_export(crawl: OpenedCrawl, writer: LineWriter) -> dict[str, int]:
     counts = {"urls": 0, "seen": 0}
-    writer.write(await _header(crawl))
-    for line in await _rules(crawl):
+    writer.write(await _header_line(crawl))
+    for line in await _rule_lines(crawl):
         writer.write(line)
     with place_for_links(crawl.config.crawl.crawl_dir) as links:
         for partition in range(crawl.partitions):
@@ -68,7 +63,7 @@ async def _export(crawl: OpenedCrawl, writer: LineWriter) -> dict[str, int]:
     return counts
 
 
-async def _header(crawl: OpenedCrawl) -> Line:
+async def _header_line(crawl: OpenedCrawl) -> Line:
     values = await crawl.client.command("HMGET", crawl.crawl_keys.crawl, *RECORD_FIELDS)
     record = dict(zip(RECORD_FIELDS, values, strict=True))
     suffixes = record.pop("suffixes")
@@ -77,7 +72,7 @@ async def _header(crawl: OpenedCrawl) -> Line:
     return {"bigcrawl": "export", "format": FORMAT, "crawl": crawl.config.crawl.name, "record": fields}
 
 
-async def _rules(crawl: OpenedCrawl) -> list[Line]:
+async def _rule_lines(crawl: OpenedCrawl) -> list[Line]:
     keys = crawl.crawl_keys
     lines: list[Line] = []
     for name, hash_name in RULES.items():
@@ -91,21 +86,19 @@ async def _rules(crawl: OpenedCrawl) -> list[Line]:
 
 
 async def partition_lines(crawl: OpenedCrawl, partition: int, links: Path) -> AsyncIterator[Line]:
-    """Yield the lines of a partition for an export. Raises as `read_partition`.
-
-    `links` is a directory on the file system of the crawl's files, for temporary links. Memory: the partition's URLs in
-    Redis, and some blocks of files.
-    """
+    """Yield the lines of a partition for an export; `links` is a directory beside its files for temporary links."""
     place = links / f"p{partition:04d}"
     try:
         contents, found = await read_partition(crawl, partition, place)
-        for line in _lines(contents, found, partition, crawl.partitions):
+        for line in _partition_lines(contents, found, partition, crawl.partitions):
             yield line
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _lines(contents: Contents | None, found: HeldInRedis, partition: int, partitions: int) -> Iterator[Line]:
+def _partition_lines(
+    contents: PartitionContents | None, found: HeldInRedis, partition: int, partitions: int
+) -> Iterator[Line]:
     away = {url.key for url in found.hot}
     if found.ends is not None:
         keys, values = found.ends
@@ -117,13 +110,13 @@ def _lines(contents: Contents | None, found: HeldInRedis, partition: int, partit
     def all_urls() -> Iterator[QueuedUrl]:
         yield from found.hot
         if contents is not None:
-            yield from others(contents.batches(found.admitted))
-            yield from others(contents.waiting())
+            yield from others(contents.urls_of_batches(found.admitted))
+            yield from others(contents.waiting_urls())
         yield from others(iter(found.arrived))
 
     for url in all_urls():
         yield url_line(url, partition)
-    for rows in contents.rows() if contents is not None else ():
+    for rows in contents.table_rows() if contents is not None else ():
         yield rows_line(rows, partition)
     if found.ends is not None:
         for rows in rows_to_export("ends", Records(*found.ends)):

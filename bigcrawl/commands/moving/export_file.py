@@ -55,7 +55,7 @@ class LineWriter:
 
 
 @contextmanager
-def written(path: Path) -> Iterator[LineWriter]:
+def new_export(path: Path) -> Iterator[LineWriter]:
     """Open a new export, as `new_file` does; a last line marks it as complete."""
     with new_file(path) as writer:
         yield writer
@@ -66,9 +66,9 @@ def written(path: Path) -> Iterator[LineWriter]:
 def new_file(path: Path) -> Iterator[LineWriter]:
     """Open a new file that only its owner may read. It gets its name once it is complete; an error leaves no file."""
     if path.exists():
-        raise ConfigError(f"{path} is there: choose another name, or delete it")
+        raise ConfigError(f"{path} exists already: choose another name, or delete it")
     try:
-        with whole_file(path) as plain, _compressed(path, plain) as file:
+        with whole_file(path) as plain, _open_compressed_to_write(path, plain) as file:
             yield LineWriter(file)
     except OSError as error:
         remedy = "name a file in a directory that exists and has room"
@@ -76,18 +76,12 @@ def new_file(path: Path) -> Iterator[LineWriter]:
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """Yield the lines of a file except the last, which marks it as complete.
-
-    Raises:
-        ConfigError: the file is unreadable, not an export of this version, damaged or cut off. The lines before the
-        fault
-            were yielded.
-    """
+    """Yield the lines of a file but the last, which marks it complete; raise ConfigError at a damaged one."""
     count, is_whole = 0, False
     try:
-        with path.open("rb") as plain, _decompressed(plain) as file:
+        with path.open("rb") as plain, _open_compressed_to_read(plain) as file:
             while not is_whole and (raw := file.readline(LINE_BYTES_MAX + 1)):
-                line = _parsed(path, count, raw)
+                line = _parse_line(path, count, raw)
                 if not count:
                     _check_header(path, line)
                 is_whole = bool(count) and "end" in line
@@ -106,9 +100,9 @@ def read_lines(path: Path) -> Iterator[Line]:
             raise
         raise ConfigError(f"{path} is damaged: {error}") from error
     if not is_whole:
-        raise ConfigError(f"{path} ends too soon, after {count:,} lines: it was cut off; export again")
+        raise ConfigError(f"{path} is incomplete, it ends after {count:,} lines: export again")
     if line != {"end": {"lines": count - 1}}:
-        raise ConfigError(f"{path} has {count - 1:,} lines before its end, and was written with others; export again")
+        raise ConfigError(f"{path} has {count - 1:,} lines, another number than its last line says; export again")
 
 
 def exported_crawl(path: Path) -> str:
@@ -126,7 +120,7 @@ def url_line(url: QueuedUrl, partition: int) -> Line:
         "partition": partition,
         "key": f"{url.key:016x}",
         "flags": url.flags if address else url.flags | UNRUNNABLE,
-        "body": _text(url.body),
+        "body": _base64_text(url.body),
     }
 
 
@@ -138,13 +132,13 @@ def url_of(line: Line) -> QueuedUrl:
         raise ValueError(str(error)) from error
     is_whole = not url.flags & UNRUNNABLE
     if is_whole and host_of(canonicalize(look_at_body(url.body).url, LINE_BYTES_MAX)) != url.host:
-        raise ValueError(f"its request is to another host than {url.host}")
+        raise ValueError(f"its request has another host than {url.host}")
     return url
 
 
 def rows_line(rows: TableRows, partition: int) -> Line:
-    values = {} if rows.values is None else {"values": _text(rows.values.tobytes())}
-    return {"table": rows.table, "partition": partition, "keys": _text(rows.keys.tobytes()), **values}
+    values = {} if rows.values is None else {"values": _base64_text(rows.values.tobytes())}
+    return {"table": rows.table, "partition": partition, "keys": _base64_text(rows.keys.tobytes()), **values}
 
 
 def packed_rows_of(line: Line) -> bytes:
@@ -157,18 +151,18 @@ def packed_rows_of(line: Line) -> bytes:
 
 
 def data_line(name: str, data: bytes, partition: int) -> Line:
-    return {name: _text(data), "partition": partition}
+    return {name: _base64_text(data), "partition": partition}
 
 
 def data_of(line: Line, name: str) -> bytes:
     return base64.b64decode(line[name], validate=True)
 
 
-def _text(data: bytes) -> str:
+def _base64_text(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def _parsed(path: Path, count: int, raw: bytes) -> Line:
+def _parse_line(path: Path, count: int, raw: bytes) -> Line:
     try:
         line = read_json(raw) if len(raw) <= LINE_BYTES_MAX else None
     except ValueError:
@@ -180,7 +174,7 @@ def _parsed(path: Path, count: int, raw: bytes) -> Line:
 
 def _check_header(path: Path, line: Line) -> None:
     if line.get("bigcrawl") != "export" or not isinstance(line.get("record"), dict):
-        raise ConfigError(f"{path} is no file of `scrapy frontier export`; `scrapy frontier add` takes URLs")
+        raise ConfigError(f"{path} was not written by `scrapy frontier export`; `scrapy frontier add` takes URLs")
     if line.get("format") != FORMAT:
         raise ConfigError(
             f"{path} has format {line.get('format')}, and this version reads {FORMAT}: import it with the version that "
@@ -189,26 +183,26 @@ def _check_header(path: Path, line: Line) -> None:
 
 
 @contextmanager
-def _compressed(path: Path, plain: IO[bytes]) -> Iterator[IO[bytes]]:
+def _open_compressed_to_write(path: Path, plain: IO[bytes]) -> Iterator[IO[bytes]]:
     if path.suffix != ".zst":
         yield plain
         return
-    with _zstd().open(plain, "wb") as file:
+    with _import_zstd().open(plain, "wb") as file:
         yield file
 
 
 @contextmanager
-def _decompressed(plain: IO[bytes]) -> Iterator[IO[bytes]]:
+def _open_compressed_to_read(plain: IO[bytes]) -> Iterator[IO[bytes]]:
     magic = plain.read(len(_ZSTD_MAGIC))
     plain.seek(0)
     if magic != _ZSTD_MAGIC:
         yield plain
         return
-    with _zstd().open(plain, "rb") as file:
+    with _import_zstd().open(plain, "rb") as file:
         yield file
 
 
-def _zstd() -> Any:
+def _import_zstd() -> Any:
     for name in ("compression.zstd", "backports.zstd"):
         try:
             return importlib.import_module(name)

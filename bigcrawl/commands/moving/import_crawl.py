@@ -24,7 +24,7 @@ from bigcrawl.scheduler.crawl.crawl_record import open_record
 from bigcrawl.scheduler.node.control import BLACKLISTED, BUDGETED, DELAYED, PAUSED, SPEED
 from bigcrawl.scheduler.partition.fold.rejected import problem_of
 from bigcrawl.scheduler.records.inbox_entry import ROWS
-from bigcrawl.store.objects import Objects
+from bigcrawl.store.objects import ObjectStore
 from bigcrawl.views.opened_crawl import OpenedCrawl, server_of
 from bigcrawl.views.partition import WIRE
 from bigcrawl.views.status import IMPORTING
@@ -38,21 +38,17 @@ if TYPE_CHECKING:
 
 
 def import_crawl(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Import an export into a crawl, which is begun if it does not exist.
-
-    Lines before a damaged one are imported, and the import may be repeated. Raises ConfigError if the keys of the crawl
-    and the file differ.
-    """
+    """Import an export into a crawl, which is begun if it does not exist."""
     lines = read_lines(Path(words[0]))
     header = next(lines)
     with server_of(config, may_begin=True) as server:
-        counts = asyncio.run(_import(config, server, header["record"], lines))
+        counts = asyncio.run(_send_lines(config, server, header["record"], lines))
     text = f"crawl {config.crawl.name}: {counts['urls']:,} URLs and {counts['rows']:,} rows of tables are in"
     return Result({"crawl": config.crawl.name, "from": header.get("crawl"), **counts}, text)
 
 
-async def _import(config: Config, server: str, record: dict[str, Any], lines: Iterator[Line]) -> dict[str, int]:
-    async with begun(config, server, record) as crawl:
+async def _send_lines(config: Config, server: str, record: dict[str, Any], lines: Iterator[Line]) -> dict[str, int]:
+    async with crawl_for_import(config, server, record) as crawl:
         sender = _LineSender(crawl)
         for number, line in enumerate(lines, 2):
             try:
@@ -74,9 +70,9 @@ async def _set_rules(crawl: OpenedCrawl, line: Line) -> None:
     target = getattr(keys, RULES.get(line["rules"], "control"))
     fields = line["fields"]
     if not isinstance(fields, dict) or not all(isinstance(value, str) for value in fields.values()):
-        raise ValueError("its fields are no table of texts")
+        raise ValueError("its fields must be an object of strings")
     if line["rules"] == SPEED and fields.keys() != {SPEED}:
-        raise ValueError("it sets another field than the speed")
+        raise ValueError("it sets a field that is not the speed")
     rows: list[tuple[str | bytes, ...]] = [("HSETNX", target, name, value) for name, value in fields.items()]
     notices = {"blacklist": BLACKLISTED, "budgets": BUDGETED, "delays": DELAYED}
     if line["rules"] in notices:
@@ -100,24 +96,24 @@ class _LineSender:
             if self._crawl.partition_of_host(url.host) != partition:
                 raise ValueError(f"{url.host} is in another partition than {partition}")
             self.counts["urls"] += 1
-            await self._inboxes.add(partition, url)
+            await self._inboxes.add_url(partition, url)
         elif "table" in line:
             rows = packed_rows_of(line)
             self.counts["rows"] += len(data_of(line, "keys")) // 8
-            await self._inboxes.tell(partition, ROWS, rows)
+            await self._inboxes.send_later(partition, ROWS, rows)
         else:
             name = next((name for name in WIRE if name in line), "")
             data = data_of(line, name)
             if problem := problem_of(name, data):
                 raise ValueError(problem)
-            await self._inboxes.tell(partition, WIRE[name], data)
+            await self._inboxes.send_later(partition, WIRE[name], data)
 
     async def flush(self) -> None:
         await self._inboxes.flush()
 
 
 @contextlib.asynccontextmanager
-async def begun(
+async def crawl_for_import(
     config: Config, server: str, record: dict[str, Any] | None = None, *, pauses: bool = False
 ) -> AsyncIterator[OpenedCrawl]:
     """Open the crawl, or begin it. After an error it stays paused, so that the import can be repeated.
@@ -127,18 +123,18 @@ async def begun(
     """
     client = RedisClient(server)
     try:
-        await _begin(config, client, record)
+        await _create_crawl(config, client, record)
         if pauses and await client.command("HGET", CrawlKeys(config.crawl.name).control, PAUSED) is None:
-            await _pause(client, CrawlKeys(config.crawl.name))
+            await _pause_for_import(client, CrawlKeys(config.crawl.name))
         crawl = await OpenedCrawl.of(config, client)
         yield crawl
         await crawl.unmark_finished()
-        await _end(crawl)
+        await _end_import_pause(crawl)
     finally:
         await client.close()
 
 
-async def _begin(config: Config, client: RedisClient, record: dict[str, Any] | None) -> None:
+async def _create_crawl(config: Config, client: RedisClient, record: dict[str, Any] | None) -> None:
     """Begin the crawl unless it exists. If there is a `record`, compare how the crawl makes keys with it."""
     name = config.crawl.name
     keys = CrawlKeys(name)
@@ -149,28 +145,28 @@ async def _begin(config: Config, client: RedisClient, record: dict[str, Any] | N
             wanted["suffixes"] = base64.b64decode(wanted["suffixes"], validate=True)
         except ValueError as error:
             raise ConfigError(f"the file's first line has no list of public suffixes ({error}): export again") from None
-        _compare(config, wanted)
+        _compare_settings(config, wanted)
     if await client.command("HGET", keys.crawl, "id") is None:
-        await _pause(client, keys)
+        await _pause_for_import(client, keys)
         made = [("HSETNX", keys.crawl, field, wanted[field]) for field in ("hash_seed", "suffixes") if wanted]
         await client.commands(made)
-    objects = Objects(config.store.url) if config.store.url else None
+    objects = ObjectStore(config.store.url) if config.store.url else None
     await open_record(client, config.crawl, objects)
     found = dict(zip(RECORD_FIELDS, await client.command("HMGET", keys.crawl, *RECORD_FIELDS), strict=True))
     if wanted and found != wanted:
         other = next(name for name in RECORD_FIELDS if found[name] != wanted[name])
         raise ConfigError(
-            f"crawl {name!r} is there and makes its keys in another way than the exported one ({other}): import "
+            f"crawl {name!r} exists already and makes its keys in another way than the exported one ({other}): import "
             f"into a new crawl, with another BIGCRAWL_CRAWL, or add the URLs of the file with `scrapy frontier add`"
         )
 
 
-async def _pause(client: RedisClient, keys: CrawlKeys) -> None:
-    """Pause the crawl until `_end`. Must not be called for a crawl that the operator has paused."""
+async def _pause_for_import(client: RedisClient, keys: CrawlKeys) -> None:
+    """Pause the crawl until `_end_import_pause`. Must not be called for a crawl that the operator has paused."""
     await client.commands([("HSET", keys.control, PAUSED, "1"), ("HSET", keys.crawl, IMPORTING, "1")])
 
 
-def _compare(config: Config, wanted: dict[str, bytes]) -> None:
+def _compare_settings(config: Config, wanted: dict[str, bytes]) -> None:
     settings = {"partitions": "BIGCRAWL_PARTITIONS", "private_suffixes": "BIGCRAWL_PRIVATE_SUFFIXES"}
     for name, setting in settings.items():
         value, was = str(getattr(config.crawl, name)), wanted[name].decode()
@@ -178,7 +174,7 @@ def _compare(config: Config, wanted: dict[str, bytes]) -> None:
             raise ConfigError(f"{setting} is {value}, but was {was} in the exported crawl: set it so")
 
 
-async def _end(crawl: OpenedCrawl) -> None:
+async def _end_import_pause(crawl: OpenedCrawl) -> None:
     keys = crawl.crawl_keys
     if await crawl.client.command("HGET", keys.crawl, IMPORTING) is not None:
         await crawl.client.commands([("HDEL", keys.control, PAUSED), ("HDEL", keys.crawl, IMPORTING)])

@@ -1,5 +1,3 @@
-"""`scrapy frontier import`, which imports an export, or another crawler's data that the annex `foreign` reads."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -27,7 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from",
         dest="source",
-        type=_source,
+        type=_check_source,
         choices=annex and [EXPORT, *annex.SOURCES],
         default=EXPORT,
         help="what it is; an export by default",
@@ -36,8 +34,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         annex.add_options(parser)
 
 
-def _source(word: str) -> str:
-    """Return the word; raise ConfigError if only the missing annex could know it."""
+def _check_source(word: str) -> str:
+    """Return the name of a source; raise ConfigError if it needs the annex for other crawlers, which is missing."""
     if word != EXPORT:
         load_module(_SOURCES)
     return word
@@ -51,10 +49,7 @@ def name_for(opts: argparse.Namespace) -> str:
 
 
 def import_from(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Import an export, or data of another crawler, into a crawl, which is begun if it does not exist.
-
-    Unreadable items are reported and left out, and make the exit status 1. The import may be repeated.
-    """
+    """Import an export, or data of another crawler, into a crawl, which is begun if it does not exist."""
     if opts.source == EXPORT:
         return import_crawl(config, words, opts)
     source = load_module(_SOURCES).SOURCES[opts.source](words[0], opts)

@@ -1,5 +1,3 @@
-"""Imports the data of another crawler into a crawl; an `ImportSource` reads the data."""
-
 from __future__ import annotations
 
 import asyncio
@@ -7,13 +5,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from bigcrawl.commands.inbox_sender import InboxSender
-from bigcrawl.commands.moving.import_crawl import begun
+from bigcrawl.commands.moving.import_crawl import crawl_for_import
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError, RequestNotStorableError
 from bigcrawl.links import Links
-from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import ListKeys
+from bigcrawl.redisdb.scripts.entries import QueuePart, read_queue
 from bigcrawl.scheduler.adapter.request_codec import encode_stored, links_encoder
 from bigcrawl.scheduler.crawl.fetched_elsewhere import FINGERPRINTS
 from bigcrawl.scheduler.crawl.fingerprints import Fingerprints
@@ -47,12 +45,7 @@ class NotImported(NamedTuple):
 
 
 class RequestSender:
-    """Sends the data of one import. Methods that send raise TransientStoreError if Redis does not answer.
-
-    Attributes:
-        bad: the first items that were left out.
-        notes: warnings about pages that may be fetched again.
-    """
+    """Sends the data of one import; `bad` are the first items left out, `notes` warnings about pages fetched again."""
 
     def __init__(self, crawl: OpenedCrawl, request_classes: Collection[str] = ()) -> None:
         """Permit requests of Scrapy's own classes and of `request_classes`."""
@@ -85,7 +78,7 @@ class RequestSender:
         except (UrlError, RequestNotStorableError, ValueError, OverflowError) as error:
             self.leave_out(where, str(error))
             return False
-        await self._inboxes.add(self._partition_of(canonical), url)
+        await self._inboxes.add_url(self._partition_of(canonical), url)
         self.sent += 1
         return True
 
@@ -97,7 +90,7 @@ class RequestSender:
         except (UrlError, RequestNotStorableError, ValueError) as error:
             self.leave_out(where, str(error))
             return False
-        await self._inboxes.add(place.partition, queued(place.key, place.url))
+        await self._inboxes.add_url(place.partition, queued(place.key, place.url))
         self.sent += 1
         return True
 
@@ -123,7 +116,7 @@ class RequestSender:
         earlier = scheme if found is None else found.decode()
         if is_certain and earlier != scheme:
             raise ConfigError(
-                f"crawl {crawl!r} has fingerprints made in another way ({earlier}, not {scheme}) from an earlier "
+                f"crawl {crawl!r} has fingerprints of another kind ({earlier}, not {scheme}) from an earlier "
                 f"import: import into another crawl"
             )
         await Fingerprints(client, crawl).change(known, waiting)
@@ -171,7 +164,7 @@ def import_source(config: Config, source: ImportSource, request_classes: Collect
 async def _import(
     config: Config, server: str, source: ImportSource, request_classes: Collection[str]
 ) -> tuple[RequestSender, list[str]]:
-    async with begun(config, server, pauses=source.pauses) as crawl:
+    async with crawl_for_import(config, server, pauses=source.pauses) as crawl:
         if source.pauses and await crawl.nodes():
             raise ConfigError(f"crawl {config.crawl.name!r} is running: stop it, import, and start it again")
         sender = RequestSender(crawl, request_classes)
@@ -194,16 +187,15 @@ class SourceRedis:
         with _about_source():
             return await self._client.command(*words)
 
-    async def read_queue(self, queue: str, rank: int, *, is_stack: bool) -> scripts.QueuePart:
-        """Read some entries of a queue (a list or zset), from `rank` on, in the order in which they leave the queue.
-
-        For an entry larger than `ENTRY_BYTES_MAX`, only its size is returned. The newest entry of a stack leaves first.
-        """
+    async def read_queue(self, queue: str, rank: int, *, is_stack: bool) -> QueuePart:
+        """Read entries of a list or zset from `rank` on, in the order in which they leave; of large ones the size."""
         end, bounds = "left" if is_stack else "right", (_PART_ENTRIES_MAX, _PART_BYTES_MAX, ENTRY_BYTES_MAX)
         with _about_source():
-            part: scripts.QueuePart = await self._client.read(scripts.read_queue(ListKeys(queue), rank, end, *bounds))
+            part: QueuePart = await self._client.read(read_queue(ListKeys(queue), rank, end, *bounds))
         if part.kind not in ("list", "zset", "none"):
-            raise ConfigError(f"{queue} is a {part.kind}: a queue of scrapy-redis is a list or zset")
+            raise ConfigError(
+                f"{queue} is a {part.kind}: it must be a list or a zset, as the queues of scrapy-redis are"
+            )
         return part
 
 

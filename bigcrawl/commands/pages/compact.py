@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, Final
 from bigcrawl.commands.pages.files import files_of
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError, ContractError, TransientStoreError
-from bigcrawl.page_index.copies import Copies, by_file
+from bigcrawl.page_index.copies import CopyFinder, by_file
 from bigcrawl.page_index.index_files import SUFFIXES, index_file, index_path
 from bigcrawl.private_files import make_private_directory
-from bigcrawl.warc.files import OPEN_SUFFIX, WARC_SUFFIX, OsFiles, locked, locked_directory
-from bigcrawl.warc.rewriting import rewrite
-from bigcrawl.warc.verification import verify
+from bigcrawl.warc.files import OPEN_SUFFIX, WARC_SUFFIX, OsFiles, locked_directory, locked_file
+from bigcrawl.warc.rewriting import rewrite_file
+from bigcrawl.warc.verification import verify_file
 
 if TYPE_CHECKING:
     import argparse
@@ -35,22 +35,19 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import Config
     from bigcrawl.page_index.sorted_lines import SortedLines
-    from bigcrawl.warc.rewriting import Reference
+    from bigcrawl.warc.rewriting import NewReference
 
 _ROOM: Final = ".compacting"
 
 
 def compact_files(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Keep one of several equal bodies in the named files, and print the saved bytes.
-
-    After an error, each file is either unchanged or compacted.
-    """
+    """Keep one of several equal bodies in the named files, and print the saved bytes."""
     paths = files_of(config, words)
     if not paths:
         return Result({"files": 0}, "no complete files")
     directory = paths[0].parent
     if any(path.parent != directory for path in paths):
-        raise ConfigError("scrapy frontier warc compact takes files of one directory")
+        raise ConfigError("scrapy frontier warc compact got files of several directories: call it once for each")
     try:
         with _room_in(directory) as room:
             done = _Compaction(room, paths, config.crawl.warc_indexes)
@@ -71,12 +68,12 @@ class _Compaction:
         self._copies = self._redirected = self._saved = 0
 
     def run(self) -> None:
-        with closing(self._found()) as found:
+        with closing(self._find_copies()) as found:
             self._redirected = self._change_all(found.redirected)
             if not self._redirected and not self._left:
                 self._copies = self._change_all(found.referred)
         if self._redirected and not self._left:
-            with closing(self._found()) as found:
+            with closing(self._find_copies()) as found:
                 self._copies = self._change_all(found.referred)
 
     def result(self) -> Result:
@@ -95,11 +92,11 @@ class _Compaction:
         )
         return Result(data, "\n".join([*problems, told]), 1 if problems else 0)
 
-    def _found(self) -> Copies:
-        copies = Copies(self._room)
+    def _find_copies(self) -> CopyFinder:
+        copies = CopyFinder(self._room)
         for number, path in enumerate(self._paths):
             try:
-                problem = verify(path).problem
+                problem = verify_file(path).problem
                 if not problem:
                     copies.add_file(number, path)
                 else:
@@ -108,24 +105,24 @@ class _Compaction:
                 continue
             if problem:
                 self._damaged[path] = f"{path}: {problem}; it stays, and no further record will refer to it"
-        for path in self._others():
+        for path in self._other_files():
             with suppress(FileNotFoundError):
                 copies.keep_originals(path)
-        copies.find()
+        copies.find_copies()
         return copies
 
-    def _others(self) -> list[Path]:
+    def _other_files(self) -> list[Path]:
         """Return the directory's other files, including those being written. They must not change."""
         named = {path.name for path in self._paths}
         ends = (WARC_SUFFIX + OPEN_SUFFIX, WARC_SUFFIX)
         return [path for end in ends for path in self._paths[0].parent.glob(f"*{end}") if path.name not in named]
 
     def _change_all(self, lines: SortedLines) -> int:
-        return sum(self._change(self._paths[number], references) for number, references in by_file(lines))
+        return sum(self._rewrite_file(self._paths[number], references) for number, references in by_file(lines))
 
-    def _change(self, path: Path, references: Iterator[Reference]) -> int:
+    def _rewrite_file(self, path: Path, references: Iterator[NewReference]) -> int:
         """Rewrite a file, check the new one, and put it in the old one's place; return how many records changed."""
-        with locked(path) as is_ours:
+        with locked_file(path) as is_ours:
             if not is_ours:
                 self._left[path] = f"{path}: another process is at work on it, or it is gone; call again"
                 return 0
@@ -134,13 +131,15 @@ class _Compaction:
             new = self._room / path.name
             fd = files.create(new)
             with os.fdopen(fd, "wb") as file:
-                changed, missed = rewrite(path, file, references)
+                changed, missed = rewrite_file(path, file, references)
                 file.flush()
                 files.sync(fd)
             if missed:
                 self._left[path] = f"{path}: {missed:,} records have heads of more than 1 MiB, and stay as they are"
-            if (sound := verify(new)) != verify(path):
-                raise ContractError(f"{path} written anew has {sound}, and not {verify(path)}; it stays as it is")
+            if (sound := verify_file(new)) != verify_file(path):
+                raise ContractError(
+                    f"{path} has {sound} after rewriting, and not {verify_file(path)}; it stays as it is"
+                )
             if changed:
                 saved = before.st_size - new.stat().st_size
                 self._put_in_place(new, path, files)
@@ -156,7 +155,7 @@ class _Compaction:
         for kind in SUFFIXES:  # no index of the old file may be beside the new one
             files.remove(index_path(path, kind))
         files.sync_directory(path.parent)
-        with locked(new):  # uploaders and indexers leave it alone until its indexes have their names
+        with locked_file(new):  # uploaders and indexers leave it alone until its indexes have their names
             files.rename(new, path)
             for kind in kinds:
                 files.rename(index_path(new, kind), index_path(path, kind))
@@ -169,14 +168,14 @@ def _room_in(directory: Path) -> Iterator[Path]:
     make_private_directory(room)
     with locked_directory(room) as is_ours:
         if not is_ours:
-            raise ConfigError(f"another scrapy frontier warc compact is at work in {directory}")
-        _empty(room)
+            raise ConfigError(f"another scrapy frontier warc compact is running in {directory}")
+        _empty_directory(room)
         try:
             yield room
         finally:
-            _empty(room)
+            _empty_directory(room)
 
 
-def _empty(room: Path) -> None:
+def _empty_directory(room: Path) -> None:
     for path in room.iterdir():
         path.unlink()

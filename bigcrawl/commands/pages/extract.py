@@ -1,5 +1,3 @@
-"""`scrapy frontier warc extract URL`."""
-
 from __future__ import annotations
 
 import os
@@ -10,14 +8,14 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 from bigcrawl.commands.pages.files import directory_of
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError, CorruptionError, TransientStoreError
-from bigcrawl.page_index.cdxj import REVISIT, decoded, digest_of, stamp_of
-from bigcrawl.page_index.index_files import CDXJ, unindexed
-from bigcrawl.page_index.lookup import captures
+from bigcrawl.page_index.cdxj import REVISIT, decode_header, digest_of, stamp_of
+from bigcrawl.page_index.index_files import CDXJ, unindexed_files
+from bigcrawl.page_index.lookup import find_captures
 from bigcrawl.page_index.search_key import search_key
 from bigcrawl.private_files import whole_file
 from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.url.header import text_of
-from bigcrawl.warc.extraction import Extracted, extract
+from bigcrawl.warc.extraction import ExtractedPage, extract_payload
 
 if TYPE_CHECKING:
     import argparse
@@ -30,24 +28,20 @@ _NOT_MODIFIED: Final = 304
 
 
 def extract_page(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Show where a page is stored and its HTTP head; with `--to`, write its body, as the server sent it.
-
-    An existing file is replaced only after the whole body was written beside it. Raises ConfigError if no index has the
-    URL.
-    """
+    """Show where a page is stored and its HTTP head; with `--to`, write its body, as the server sent it."""
     directory = directory_of(config)
     try:
         url = canonicalize(words[0])
     except UrlError as error:
         raise ConfigError(str(error)) from error
-    found = _chosen(directory, url, opts.at, config.crawl.warc_store_url)
+    found = _find_capture(directory, url, opts.at, config.crawl.warc_store_url)
     is_copy = found.mime == REVISIT
-    page = source = _extracted(directory, found, None if is_copy else opts.to)
+    page = source = _extract_capture(directory, found, None if is_copy else opts.to)
     if is_copy:  # a copy of a copy
-        found = _original(directory, page)
-        source = _extracted(directory, found, opts.to)
-    head = decoded(page.http_head or source.http_head)
-    date = decoded(page.fields.get(b"warc-date", b""))
+        found = _find_original(directory, page)
+        source = _extract_capture(directory, found, opts.to)
+    head = decode_header(page.http_head or source.http_head)
+    date = decode_header(page.fields.get(b"warc-date", b""))
     data = {
         "url": found.url,
         "date": date,
@@ -69,14 +63,14 @@ def extract_page(config: Config, words: Sequence[str], opts: argparse.Namespace)
     return Result(data, "\n".join(lines))
 
 
-def _chosen(directory: Path, url: str, until: str, store_url: str | None) -> Capture:
+def _find_capture(directory: Path, url: str, until: str, store_url: str | None) -> Capture:
     """Return the last capture, up to the time `until`, of the URL, or else of one with the same search key."""
     if until and not (until.isdigit() and 4 <= len(until) <= 14):
         raise ConfigError(f"--at is {until!r}; it takes the digits of a time, as 2026, 20261125 or 20261125220512")
     damaged: list[Path] = []
-    found = [capture for capture in captures(directory, url, damaged) if capture.stamp[: len(until)] <= until]
+    found = [capture for capture in find_captures(directory, url, damaged) if capture.stamp[: len(until)] <= until]
     if not found:
-        missing = len(unindexed(directory, (CDXJ,)))
+        missing = len(unindexed_files(directory, (CDXJ,)))
         hints = [f"{missing:,} files have no index"] if missing else []
         hints += [f"{len(damaged):,} indexes cannot be read, such as {damaged[0]}"] if damaged else []
         hint = f"; {' and '.join(hints)}, which scrapy frontier warc index makes" if hints else ""
@@ -87,11 +81,11 @@ def _chosen(directory: Path, url: str, until: str, store_url: str | None) -> Cap
     return (same or found)[-1]
 
 
-def _original(directory: Path, copy: Extracted) -> Capture:
+def _find_original(directory: Path, copy: ExtractedPage) -> Capture:
     url = text_of(copy.fields.get(b"warc-refers-to-target-uri", copy.fields.get(b"warc-target-uri", b"")).strip(b"<>"))
     digest = digest_of(copy.fields)
     date, own = (stamp_of(copy.fields.get(name, b"")) for name in (b"warc-refers-to-date", b"warc-date"))
-    bodies = [one for one in captures(directory, url) if one.mime != REVISIT and one.status != _NOT_MODIFIED]
+    bodies = [one for one in find_captures(directory, url) if one.mime != REVISIT and one.status != _NOT_MODIFIED]
     found = [one for one in bodies if digest and one.digest == digest]
     if not found and not (digest and bodies and len(bodies[0].digest) == len(digest) and date):
         found = (
@@ -102,14 +96,16 @@ def _original(directory: Path, copy: Extracted) -> Capture:
     return max(found, key=lambda one: one.stamp == date)  # two bodies may share a SHA-1
 
 
-def _extracted(directory: Path, capture: Capture, to: Path | None) -> Extracted:
+def _extract_capture(directory: Path, capture: Capture, to: Path | None) -> ExtractedPage:
     path = _path_of(directory, capture)
     try:
         with _in_place_of(to) as body:
-            page = extract(path, capture.offset, body)
+            page = extract_payload(path, capture.offset, body)
             stored = page.fields.get(b"warc-target-uri", b"").strip(b"<>")
             if search_key(stored) != search_key(capture.url.encode()):
-                raise CorruptionError(path, capture.offset, capture.url, decoded(stored) or "a record without a URL")
+                raise CorruptionError(
+                    path, capture.offset, capture.url, decode_header(stored) or "a record without a URL"
+                )
             return page
     except OSError as error:
         if error.filename == str(path) or to is None:

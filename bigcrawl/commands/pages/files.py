@@ -1,5 +1,3 @@
-"""`scrapy frontier warc verify` and `index`."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -11,7 +9,7 @@ from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.page_index.index_files import CDXJ, PARQUET, index_file, index_path, is_current
 from bigcrawl.private_files import FULL
 from bigcrawl.warc.files import READ_SUFFIXES, WARC_SUFFIX
-from bigcrawl.warc.verification import verify
+from bigcrawl.warc.verification import verify_file
 
 if TYPE_CHECKING:
     import argparse
@@ -35,7 +33,7 @@ def verify_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
     paths = files_of(config, words, READ_SUFFIXES)
     for path in paths:
         try:
-            sound, places, problem = verify(path)
+            sound, places, problem = verify_file(path)
             records += sound
             if problem:
                 damaged.append({"file": str(path), "records": sound, "places": places, "problem": problem})
@@ -58,7 +56,7 @@ def verify_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
         for one in damaged
     ]
     lines += unreadable
-    lines += [f"{path}: its index does not match it, or is damaged: {_INDEX} makes it anew" for path in outdated]
+    lines += [f"{path}: its index does not match it, or is damaged: {_INDEX} makes it again" for path in outdated]
     if unindexed:
         lines.append(f"{len(unindexed):,} files have no index: {_INDEX} makes them")
     lines.append(f"{len(paths):,} files, {len(damaged):,} of them damaged; {records:,} good records")

@@ -1,5 +1,3 @@
-"""`scrapy frontier warc repair`."""
-
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
@@ -10,9 +8,9 @@ from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.page_index.index_files import CDXJ, index_file, remove_indexes
 from bigcrawl.private_files import FULL
-from bigcrawl.warc.files import OPEN_SUFFIX, WARC_SUFFIX, OsFiles, locked
+from bigcrawl.warc.files import OPEN_SUFFIX, WARC_SUFFIX, OsFiles, locked_file
 from bigcrawl.warc.recovery import PerhapsWrittenError, recover_file
-from bigcrawl.warc.verification import verify
+from bigcrawl.warc.verification import verify_file
 
 if TYPE_CHECKING:
     import argparse
@@ -29,7 +27,7 @@ def repair_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
     they are quiet, because their locks might not be visible here; and complete records with a wrong digest. If the disk
     is full, a file is unchanged, or lacks only damaged bytes.
     """
-    repair = _Repair(config)
+    repair = _FileRepair(config)
     were_open = [] if words else sorted(directory_of(config).glob(f"*{WARC_SUFFIX}{OPEN_SUFFIX}"))
     for path in files_of(config, words):
         repair.of_sealed(path)
@@ -43,7 +41,7 @@ def repair_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
     return Result({"repaired": repaired, "left": left}, "\n".join(lines), 1 if left else 0)
 
 
-class _Repair:
+class _FileRepair:
     """Repairs files; records which, and why others were left. Raises TransientStoreError if the disk is full."""
 
     def __init__(self, config: Config) -> None:
@@ -54,10 +52,10 @@ class _Repair:
         self.left: list[str] = []
 
     def of_sealed(self, path: Path) -> None:
-        with self._noting(path):
-            if not verify(path).problem:
+        with self._recording_problems(path):
+            if not verify_file(path).problem:
                 return
-            opened, problem = _opened(path, self._files)
+            opened, problem = _rename_to_open(path, self._files)
             if problem:
                 self.left.append(problem)
             else:
@@ -65,13 +63,13 @@ class _Repair:
 
     def of_open(self, path: Path) -> None:
         """Close a file whose writer has died, unless it is in use or was closed meanwhile."""
-        with self._noting(path):
-            self._recover(path)
+        with self._recording_problems(path):
+            self._recover_file(path)
 
     def _recover_again(self, opened: Path, path: Path) -> None:
         """Recover a file that was complete; if that fails, give it back its name."""
         try:
-            if not self._recover(opened, was_complete=True):
+            if not self._recover_file(opened, was_complete=True):
                 self.left.append(f"{opened}: somebody else has it open")
         except OSError:
             with suppress(OSError):
@@ -79,7 +77,7 @@ class _Repair:
                     self._files.rename(opened, path)
             raise
 
-    def _recover(self, opened: Path, *, was_complete: bool = False) -> bool:
+    def _recover_file(self, opened: Path, *, was_complete: bool = False) -> bool:
         """Recover a file as a node's start does, and index it. Return False if another process has it."""
         found = recover_file(opened, remove_indexes=remove_indexes, files=self._files, was_complete=was_complete)
         if found is None:
@@ -88,12 +86,12 @@ class _Repair:
         self.repaired.append({"file": str(path), "records": found.kept_records, "cut_bytes": found.cut_bytes})
         if found.kept_records:
             index_file(path, self._kinds, self._mode)
-            if wrong := verify(path).problem:
+            if wrong := verify_file(path).problem:
                 self.left.append(f"{path}: {wrong}; bring back a copy of it")
         return True
 
     @contextmanager
-    def _noting(self, path: Path) -> Iterator[None]:
+    def _recording_problems(self, path: Path) -> Iterator[None]:
         try:
             yield
         except FileNotFoundError:  # an uploader has moved it, or a node has closed it
@@ -108,13 +106,13 @@ class _Repair:
             )
 
 
-def _opened(path: Path, files: OsFiles) -> tuple[Path, str]:
+def _rename_to_open(path: Path, files: OsFiles) -> tuple[Path, str]:
     """Give a complete file the suffix ``.open`` again. Return its new path, and the problem, if any."""
     opened = path.with_name(path.name + OPEN_SUFFIX)
-    with locked(path) as is_ours:
+    with locked_file(path) as is_ours:
         if not is_ours:
             return opened, f"{path}: another process is at work on it, or it is gone; call again"
         if opened.exists():
-            return opened, f"{path}: {opened.name} exists too; move one of the two away"
+            return opened, f"{path}: {opened.name} exists too; rename or remove one of the two"
         files.rename(path, opened)
     return opened, ""

@@ -1,5 +1,3 @@
-"""Reads the links of stored pages that a crawl would follow: links in HTML, and the targets of redirects."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
@@ -43,14 +41,14 @@ class LinkReader:
         if page.status in _REDIRECTS:
             target = url_in(page.headers.get(b"Location"), url)
             return [] if target is None else [target]
-        response = response_of(self._unpacked(page), url)
+        response = response_of(self._decompress(page), url)
         found = read_page(response) if is_html(response) else PageLinks(header_links(response), (), (), None)
         if not self.obeys_nofollow:
             return [*found.urls, *found.nofollow]
         tags = page.headers.get(b"X-Robots-Tag", ())
         return [] if NOFOLLOW in directives_for(self.agent, tags, found.metas) else found.urls
 
-    def _unpacked(self, page: StoredPage) -> StoredPage:
+    def _decompress(self, page: StoredPage) -> StoredPage:
         """Remove content encodings; the body becomes empty if it has too many, or cannot be decompressed."""
         headers = dict(page.headers)
         packed = headers.pop(b"Content-Encoding", ())
@@ -94,7 +92,7 @@ class StoredLinks:
             if not is_page[rank]:
                 continue
             try:
-                page = self._reader.read(self._catalogue.place(rank))
+                page = self._reader.read_page(self._catalogue.place_of_rank(rank))
             except UnreadablePageError as error:
                 self.unreadable.append(str(error))
                 continue

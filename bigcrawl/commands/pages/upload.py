@@ -1,8 +1,4 @@
-"""`scrapy frontier warc upload`: moves complete WARC files to their store now, in a process that may be killed.
-
-SIGTERM, SIGINT and SIGHUP end the command and that process, with 128 plus the signal's number as exit status. A file
-under way is then complete in the store, or here, or in both places; the next call finds out.
-"""
+"""`scrapy frontier warc upload`, which a signal may end: a file is then complete in the store, here, or in both."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.page_index.index_files import SUFFIXES
 from bigcrawl.page_store.process import STALL_S, UploadError, UploadOrders, UploadProcess
 from bigcrawl.page_store.uploads import waiting_files
-from bigcrawl.store.whole_files import WholeFiles
+from bigcrawl.store.whole_files import StoredFiles
 
 if TYPE_CHECKING:
     import argparse
@@ -24,7 +20,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from bigcrawl.config import Config
-    from bigcrawl.page_store.uploads import Uploaded
+    from bigcrawl.page_store.uploads import UploadResult
 
 _SETTING: Final = "BIGCRAWL_WARC_STORE_URL"
 _ENDING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -32,20 +28,19 @@ _REFUSALS_MAX: Final = 20  # in a row; unlike a node, this command does not retr
 
 
 def upload_files(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Move complete WARC files and their indexes to the store, and print which ones stay here, and why.
-
-    A store that does not answer blocks the command for at most `STALL_S`.
-    """
+    """Move complete WARC files and their indexes to the store, and print which ones stay here, and why."""
     url, directory = config.crawl.warc_store_url, directory_of(config)
     if url is None:
         raise ConfigError(f"{_SETTING} is not set: say where WARC files go with -s {_SETTING}=s3://bucket/path")
-    WholeFiles(url, _SETTING)  # raises ConfigError if a package is missing
-    orders = UploadOrders(directory, url, tuple(SUFFIXES.values()), _required(config), _REFUSALS_MAX, STALL_S)
+    StoredFiles(url, _SETTING)  # raises ConfigError if a package is missing
+    orders = UploadOrders(
+        directory, url, tuple(SUFFIXES.values()), _required_index_suffixes(config), _REFUSALS_MAX, STALL_S
+    )
     files = moved = were_there = 0
     problems = []
-    signals = _Signals()
+    signals = _UploadSignals()
     try:
-        with signals, closing(_uploaded(orders, signals)) as uploaded:
+        with signals, closing(_follow_upload(orders, signals)) as uploaded:
             for done in uploaded:
                 if done.problem:
                     problems.append(done.problem)
@@ -70,19 +65,19 @@ def upload_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
     return Result(data, "\n".join(lines), 128 + signals.number if signals.number else 1 if problems else 0)
 
 
-def _uploaded(orders: UploadOrders, signals: _Signals) -> Generator[Uploaded]:
+def _follow_upload(orders: UploadOrders, signals: _UploadSignals) -> Generator[UploadResult]:
     process = UploadProcess(orders)
     try:
-        signals.obey()
+        signals.raise_on_signals()
         yield from process.uploaded()
     except BaseException:
         if not process.stop():
-            raise UploadError(f"process {process.pid} uploads still: the disk, or a mount, holds it") from None
+            raise UploadError(f"process {process.pid} is still uploading: a hung disk or mount blocks it") from None
         raise
 
 
-class _Signals:
-    """A context whose block ends at a signal, but only after `obey`: before that, a process may be starting.
+class _UploadSignals:
+    """A context whose block ends at a signal, but only after `raise_on_signals`: until then, a process may be starting.
 
     Signals that were ignored, as under nohup, stay ignored. A second signal ends the command at once.
     """
@@ -93,7 +88,7 @@ class _Signals:
 
     def __enter__(self) -> Self:
         heeded = [number for number in _ENDING if signal.getsignal(number) not in (signal.SIG_IGN, None)]
-        self._before = {number: signal.signal(number, self._note) for number in heeded}
+        self._before = {number: signal.signal(number, self._handle_signal) for number in heeded}
         return self
 
     def __exit__(self, kind: object, error: object, traceback: object) -> bool:
@@ -101,12 +96,12 @@ class _Signals:
             signal.signal(number, handler)
         return isinstance(error, _EndedError)
 
-    def obey(self) -> None:
+    def raise_on_signals(self) -> None:
         self._is_obeyed = True
         if self.number:
             raise _EndedError
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
+    def _handle_signal(self, number: int, frame: FrameType | None) -> None:
         self.number = number
         signal.signal(number, signal.SIG_DFL)
         if self._is_obeyed:
@@ -117,5 +112,5 @@ class _EndedError(Exception):
     pass
 
 
-def _required(config: Config) -> list[str]:
+def _required_index_suffixes(config: Config) -> list[str]:
     return [SUFFIXES[kind] for kind in config.crawl.warc_indexes]

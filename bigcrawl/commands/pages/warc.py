@@ -1,5 +1,3 @@
-"""`scrapy frontier warc VERB`."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -47,9 +45,9 @@ def warc(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Resu
     verb, *rest = words
     if verb not in _VERBS:
         forms = "verify [FILE...], index [FILE...], repair [FILE...], compact [FILE...], upload or extract URL"
-        raise ConfigError(f"{_WHERE} wants {forms}, and not {verb!r}")
+        raise ConfigError(f"{_WHERE} needs {forms}, not {verb!r}")
     if verb == "upload" and rest:
-        raise ConfigError(f"{_WHERE} upload takes no names: it moves all files that are complete")
+        raise ConfigError(f"{_WHERE} upload takes no file names: it moves all complete files")
     if verb == "extract" and len(rest) != 1:
-        raise ConfigError(f"{_WHERE} extract wants one URL")
+        raise ConfigError(f"{_WHERE} extract needs exactly one URL")
     return _VERBS[verb](config, rest, opts)

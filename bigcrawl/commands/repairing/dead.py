@@ -1,5 +1,3 @@
-"""`scrapy frontier dead [--retry | --drop] [URL... | --all]`: URLs that kill or hang their node."""
-
 from __future__ import annotations
 
 import uuid
@@ -38,26 +36,25 @@ def add_verbs(parser: argparse.ArgumentParser) -> None:
 
 
 def dead(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """List dead letters, all or those of some URLs; queue them again, or drop them.
-
-    The exit status is 1 if a URL is not a dead letter. Raises LetterFormatError if a letter is unreadable.
-    """
+    """List dead letters, all or those of some URLs; queue them again, or drop them."""
     acts = opts.retry or opts.drop
     if acts and bool(words) == opts.all:
-        raise ConfigError("--retry and --drop want URLs, or --all for every dead letter; not both")
-    letters, others = in_crawl(config, _dead, words, retry=opts.retry, drop=opts.drop)
+        raise ConfigError("--retry and --drop need either URLs, or --all for every dead letter")
+    letters, others = in_crawl(config, _find_letters, words, retry=opts.retry, drop=opts.drop)
     flat = sorted((letter for there in letters.values() for letter in there), key=lambda letter: letter.died_ms)
     did = "queued again: " if opts.retry else "dropped: " if opts.drop else ""
-    lines = [did + _text(letter) for letter in flat] + [f"no dead letter: {url}" for url in others]
+    lines = [did + _letter_text(letter) for letter in flat] + [f"no dead letter: {url}" for url in others]
     data = {
-        "dead": [_data(letter) for letter in flat],
+        "dead": [_letter_data(letter) for letter in flat],
         "done": "retry" if opts.retry else "drop" if opts.drop else "",
         "no_dead_letters": others,
     }
     return Result(data, "\n".join(lines) or "there are no dead letters", 1 if others else 0)
 
 
-async def _dead(crawl: OpenedCrawl, words: Sequence[str], *, retry: bool, drop: bool) -> tuple[Letters, list[str]]:
+async def _find_letters(
+    crawl: OpenedCrawl, words: Sequence[str], *, retry: bool, drop: bool
+) -> tuple[Letters, list[str]]:
     places = [crawl.place_of(word) for word in words]
     letters = await read_letters(crawl, {place.partition for place in places} if places else range(crawl.partitions))
     others: list[str] = []
@@ -67,7 +64,7 @@ async def _dead(crawl: OpenedCrawl, words: Sequence[str], *, retry: bool, drop: 
         found = {letter.key for there in letters.values() for letter in there}
         others = [place.url for place in places if place.key not in found]
     if retry:
-        await _queue(crawl, letters)
+        await _queue_letters(crawl, letters)
     if retry or drop:
         await unbury(crawl, {p: [letter.key for letter in there] for p, there in letters.items()})
     return letters, others
@@ -86,7 +83,7 @@ async def unbury(crawl: OpenedCrawl, keys: dict[int, list[int]]) -> None:
     await crawl.client.run([scripts.unbury_urls(crawl.keys(p), there) for p, there in keys.items() if there])
 
 
-async def _queue(crawl: OpenedCrawl, letters: Letters) -> None:
+async def _queue_letters(crawl: OpenedCrawl, letters: Letters) -> None:
     """Send an outcome AGAIN, and then queue the original requests; sent later, it could hide the new outcome."""
     node = f"by-hand-{uuid.uuid4().hex[:8]}"
     for partition, there in letters.items():
@@ -100,9 +97,9 @@ async def _queue(crawl: OpenedCrawl, letters: Letters) -> None:
         await crawl.unmark_finished()
 
 
-def _data(letter: DeadLetter) -> dict[str, Any]:
+def _letter_data(letter: DeadLetter) -> dict[str, Any]:
     return {"url": letter.url, "deaths": letter.deaths, "since": time_text(letter.died_ms)}
 
 
-def _text(letter: DeadLetter) -> str:
+def _letter_text(letter: DeadLetter) -> str:
     return f"{letter.url}  (at {letter.deaths} deaths, since {time_text(letter.died_ms)})"

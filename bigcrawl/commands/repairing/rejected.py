@@ -1,5 +1,3 @@
-"""`scrapy frontier rejected [--retry | --drop]`: inbox entries that could not be read."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bigcrawl.config import Config
-    from bigcrawl.scheduler.partition.fold.rejected import Rejected
+    from bigcrawl.scheduler.partition.fold.rejected import RejectedEntries
     from bigcrawl.views.opened_crawl import OpenedCrawl
 
 
@@ -25,18 +23,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def rejected(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """List rejected inbox entries; retry those that have become readable, or drop all.
-
-    The exit status is 1 as long as there are any.
-    """
+    """List rejected inbox entries; retry those that have become readable, or drop all."""
     if not config.crawl.crawl_dir.is_dir():
         raise ConfigError(
-            f"{config.crawl.crawl_dir} is not there: no crawl {config.crawl.name!r}; see BIGCRAWL_STATE_DIR"
+            f"{config.crawl.crawl_dir} does not exist: there is no crawl {config.crawl.name!r}; see BIGCRAWL_STATE_DIR"
         )
     entries = list(rejected_entries(config.crawl.crawl_dir))
     acted = [entry for entry in entries if opts.drop or (opts.retry and not entry.problem)]
     if acted:
-        in_crawl(config, _act, acted, retry=opts.retry)
+        in_crawl(config, _retry_or_drop, acted, retry=opts.retry)
     did = "dropped" if opts.drop else "taken in again"
     lines = [f"{did if entry in acted else entry.problem or 'can be read'}: {entry.path}" for entry in entries]
     data: dict[str, Any] = {
@@ -46,7 +41,7 @@ def rejected(config: Config, words: Sequence[str], opts: argparse.Namespace) -> 
     return Result(data, "\n".join(lines) or "there are no rejected entries", int(len(acted) < len(entries)))
 
 
-async def _act(crawl: OpenedCrawl, entries: Sequence[Rejected], *, retry: bool) -> None:
+async def _retry_or_drop(crawl: OpenedCrawl, entries: Sequence[RejectedEntries], *, retry: bool) -> None:
     for entry in entries:
         # Send before deleting: an entry that arrives twice does no harm, because its URLs have been seen.
         if retry:

@@ -25,7 +25,7 @@ from bigcrawl.scheduler.partition.partition import Partition
 from bigcrawl.scheduler.records.inbox_entry import BATCH
 from bigcrawl.scheduler.records.queued_url import BatchFormatError, decode_batch
 from bigcrawl.views.damage import damage_of
-from bigcrawl.views.opened_crawl import opened, server_of
+from bigcrawl.views.opened_crawl import open_crawl, server_of
 
 if TYPE_CHECKING:
     import argparse
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _ENTRIES_AT_ONCE = 256
 
 
-class Plan(NamedTuple):
+class RepairPlan(NamedTuple):
     """How one damaged partition would be repaired.
 
     Attributes:
@@ -62,20 +62,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def repair(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """List damaged files and the URLs that a repair would lose, and repair after a confirmation.
-
-    The crawl may be running or stopped. All of its files are read. The exit status is 1 if damage remains. Raises
-    OwnershipLostError if a node has opened a partition meanwhile.
-    """
+    """List damaged files and the URLs that a repair would lose, and repair after a confirmation."""
     with server_of(config) as server:
-        plans, others = asyncio.run(_plan(config, server))
-        lines = [line for plan in plans for line in _lines(plan)] + [f"not repaired here: {line}" for line in others]
+        plans, others = asyncio.run(_plan_repairs(config, server))
+        lines = [line for plan in plans for line in _plan_lines(plan)] + [
+            f"not repaired here: {line}" for line in others
+        ]
         able = [plan for plan in plans if not plan.refusal]
         if able and not opts.yes:
             question = "\n".join([*lines, f"repair {len(able)} partitions? [y/N] "])
             if not is_confirmed(question):
-                raise ConfigError("nothing is repaired: say y, or --yes")
-        asyncio.run(_repair(config, server, able))
+                raise ConfigError("nothing was repaired: answer y, or give --yes")
+        asyncio.run(_carry_out(config, server, able))
     left = len(plans) - len(able) + len(others)
     data = {
         "repaired": [plan.partition for plan in able],
@@ -86,9 +84,9 @@ def repair(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
     return Result(data, "\n".join(lines or [f"crawl {config.crawl.name}: every file is sound"]), 1 if left else 0)
 
 
-async def _plan(config: Config, server: str) -> tuple[list[Plan], list[str]]:
+async def _plan_repairs(config: Config, server: str) -> tuple[list[RepairPlan], list[str]]:
     damage = await asyncio.to_thread(lambda: list(damage_of(config)))
-    async with opened(config, server) as crawl:
+    async with open_crawl(config, server) as crawl:
         plans, left = [], damage
         for number in range(crawl.partitions):
             problems = await asyncio.to_thread(verify_newest, crawl.directory(number))
@@ -100,20 +98,22 @@ async def _plan(config: Config, server: str) -> tuple[list[Plan], list[str]]:
         return plans, left
 
 
-async def _plan_of(crawl: OpenedCrawl, number: int, damage: tuple[str, ...]) -> Plan:
+async def _plan_of(crawl: OpenedCrawl, number: int, damage: tuple[str, ...]) -> RepairPlan:
     [view] = await crawl.client.run([scripts.look_partition(crawl.keys(number))])
     directory = crawl.directory(number)
     if view.node and view.lease_left_ms > 0:
-        return Plan(number, damage, f"node {view.node} owns it; drain that node, or wait until it meets the damage")
+        return RepairPlan(
+            number, damage, f"node {view.node} owns it; drain that node, or wait until it meets the damage"
+        )
     if crawl.config.store.url:
-        return Plan(number, damage, f"the store has its last point: move {directory} away, and a node fetches it")
+        return RepairPlan(number, damage, f"the store has its last point: move {directory} away, and a node fetches it")
     manifest = await asyncio.to_thread(sound_manifest, directory, DiskFiles())
     if manifest is None:
         remedy = "restore its directory and Redis from one backup, or start the crawl again"
-        return Plan(number, damage, f"no earlier state is sound: {remedy}")
+        return RepairPlan(number, damage, f"no earlier state is sound: {remedy}")
     again = await _waiting_urls(crawl, number, manifest)
     lost = max(0, view.count("appended_urls") - manifest.folded_urls - again)
-    return Plan(number, damage, "", manifest.number, again, lost)
+    return RepairPlan(number, damage, "", manifest.number, again, lost)
 
 
 async def _waiting_urls(crawl: OpenedCrawl, number: int, manifest: Manifest) -> int:
@@ -132,8 +132,8 @@ def _urls_in(batch: bytes) -> int:
         return 0
 
 
-async def _repair(config: Config, server: str, plans: Sequence[Plan]) -> None:
-    async with opened(config, server) as crawl:
+async def _carry_out(config: Config, server: str, plans: Sequence[RepairPlan]) -> None:
+    async with open_crawl(config, server) as crawl:
         for plan in plans:
             await asyncio.to_thread(_fall_back, crawl, plan.partition)
             await crawl.client.command("HSET", crawl.keys(plan.partition).state, "damaged", "0")
@@ -147,7 +147,7 @@ def _fall_back(crawl: OpenedCrawl, number: int) -> None:
     Partition.open(directory, last_epoch(directory) + 1, limits, fall_back=True).committed.make_durable()
 
 
-def _lines(plan: Plan) -> list[str]:
+def _plan_lines(plan: RepairPlan) -> list[str]:
     lines = list(plan.damage)
     if plan.refusal:
         return [*lines, f"partition {plan.partition} cannot be repaired: {plan.refusal}"]

@@ -1,8 +1,4 @@
-"""`scrapy frontier forget`, which lets URLs be discovered again, and `retry`, which lets ended URLs be fetched again.
-
-Both only append entries to the inboxes of partitions, which owners read in their next step. A finished crawl goes on at
-its next start.
-"""
+"""`scrapy frontier forget` and `retry`, which append entries to inboxes; owners read them in their next step."""
 
 from __future__ import annotations
 
@@ -23,7 +19,7 @@ from bigcrawl.scheduler.node.control import FORGOTTEN as NODES_FORGET
 from bigcrawl.scheduler.records.inbox_entry import FORGOTTEN, OUTCOMES
 from bigcrawl.scheduler.records.outcomes import AGAIN, pack_keys, pack_outcomes
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, encode_batch
-from bigcrawl.views.explain import look_up, where
+from bigcrawl.views.explain import look_up, place_name
 from bigcrawl.views.opened_crawl import in_crawl
 
 if TYPE_CHECKING:
@@ -31,19 +27,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bigcrawl.config import Config
-    from bigcrawl.views.opened_crawl import OpenedCrawl, Place
+    from bigcrawl.views.opened_crawl import OpenedCrawl, UrlPlace
 
 BATCH_URLS_MAX = 2_000  # as in a node's outbox
 
 
 def forget(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Forget that URLs were seen or ended: the next link to one queues it again."""
-    urls = in_crawl(config, _forget, words)
+    urls = in_crawl(config, _forget_urls, words)
     lines = [f"to be forgotten: {url}" for url in urls]
     return Result({"forgotten": urls}, "\n".join(lines))
 
 
-async def _forget(crawl: OpenedCrawl, words: Sequence[str]) -> list[str]:
+async def _forget_urls(crawl: OpenedCrawl, words: Sequence[str]) -> list[str]:
     places = [crawl.place_of(word) for word in words]
     await forget_urls(crawl.client, crawl.config.crawl.name, [place.url for place in places])
     for partition, there in _by_partition(places).items():
@@ -61,24 +57,24 @@ def retry(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Res
 
     A URL that has not ended stays where it is and makes the exit status 1, unless its host is retired and is awakened.
     """
-    data = in_crawl(config, _retry, words)
+    data = in_crawl(config, _retry_urls, words)
     lines = [f"queued again: {url}" for url in data["again"]]
-    lines += [f"queued, never met before: {url}" for url in data["new"]]
-    lines += [f"its host is awakened: {url}" for url in data["awakened"]]
+    lines += [f"queued, never seen before: {url}" for url in data["new"]]
+    lines += [f"the failures of its host are cleared: {url}" for url in data["awakened"]]
     lines += [f"not queued again: {text}" for text in data["refused"]]
     return Result({**data}, "\n".join(lines), 1 if data["refused"] else 0)
 
 
-async def _retry(crawl: OpenedCrawl, words: Sequence[str]) -> dict[str, list[str]]:
+async def _retry_urls(crawl: OpenedCrawl, words: Sequence[str]) -> dict[str, list[str]]:
     places = list({place.key: place for place in map(crawl.place_of, words)}.values())
     found = {place: await look_up(crawl, place) for place in places}
-    by_where = {place: where(found[place]) for place in places}
+    by_where = {place: place_name(found[place]) for place in places}
     again = [place for place in places if by_where[place] == "ended"]
     new = [place for place in places if by_where[place] == "nowhere"]
     retired = [place for place in places if found[place].host.is_retired]
     awake = await awaken_hosts(crawl, {place.host: place.partition for place in retired})
     await forget_urls(crawl.client, crawl.config.crawl.name, [place.url for place in (*again, *new)])
-    await _queue(crawl, again, new)
+    await _queue_urls(crawl, again, new)
     if again or new:
         await crawl.unmark_finished()
     queued = {*again, *new}
@@ -90,7 +86,7 @@ async def _retry(crawl: OpenedCrawl, words: Sequence[str]) -> dict[str, list[str
     return {**{name: [place.url for place in chosen] for name, chosen in data.items()}, "refused": refused}
 
 
-async def _queue(crawl: OpenedCrawl, again: Sequence[Place], new: Sequence[Place]) -> None:
+async def _queue_urls(crawl: OpenedCrawl, again: Sequence[UrlPlace], new: Sequence[UrlPlace]) -> None:
     """Send an outcome AGAIN, and then the URLs; sent later, it could hide the outcome of the new try."""
     node = f"by-hand-{uuid.uuid4().hex[:8]}"
     for partition, there in _by_partition(again).items():
@@ -108,8 +104,8 @@ async def _queue(crawl: OpenedCrawl, again: Sequence[Place], new: Sequence[Place
         await unbury(crawl, {partition: [place.key for place in there]})
 
 
-def _by_partition(places: Iterable[Place]) -> dict[int, list[Place]]:
-    found: dict[int, list[Place]] = defaultdict(list)
+def _by_partition(places: Iterable[UrlPlace]) -> dict[int, list[UrlPlace]]:
+    found: dict[int, list[UrlPlace]] = defaultdict(list)
     for place in places:
         found[place.partition].append(place)
     return found

@@ -41,7 +41,7 @@ _OF_LINKS = ("priority", "meta", "callback", "errback", "cb_kwargs")
 _OTHERS = ("url", "depth", "dont_filter")
 
 
-class Given(NamedTuple):
+class GivenLine(NamedTuple):
     where: str
     url: str
     fields: dict[str, Any]
@@ -58,13 +58,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Queue URLs, given one by one, in files, or as lines of standard input.
-
-    A malformed line is left out, and the exit status is 1 then. An unreadable file ends the call, which may be
-    repeated.
-    """
+    """Queue URLs, given one by one, in files, or as lines of standard input."""
     defaults = {"priority": getattr(opts, "priority", 0), "callback": getattr(opts, "callback", None)}
-    sent, bad = in_crawl(config, _add, words, defaults)
+    sent, bad = in_crawl(config, _add_urls, words, defaults)
     shown = [f"not added: {where}: {reason}" for where, reason in bad[:_BAD_SHOWN]]
     shown += [f"and {len(bad) - _BAD_SHOWN:,} more"] if len(bad) > _BAD_SHOWN else []
     urls = "1 URL" if sent == 1 else f"{sent:,} URLs"
@@ -72,11 +68,11 @@ def add(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Resul
     return Result({"sent": sent, "bad": [each._asdict() for each in bad]}, text, 1 if bad else 0)
 
 
-async def _add(crawl: OpenedCrawl, words: Sequence[str], defaults: dict[str, Any]) -> tuple[int, list[BadLine]]:
+async def _add_urls(crawl: OpenedCrawl, words: Sequence[str], defaults: dict[str, Any]) -> tuple[int, list[BadLine]]:
     sent, bad = 0, []
     sender = InboxSender(crawl, "by-hand")
     traits = traits_of(crawl.config)
-    for given in _given(words):
+    for given in _given_lines(words):
         if isinstance(given, BadLine):
             bad.append(given)
             continue
@@ -90,7 +86,7 @@ async def _add(crawl: OpenedCrawl, words: Sequence[str], defaults: dict[str, Any
             bad.append(BadLine(given.where, str(error)))
             continue
         flags = queued.flags | (UNCHECKED if fields.get("dont_filter") is True else 0)
-        await sender.add(place.partition, queued._replace(flags=flags))
+        await sender.add_url(place.partition, queued._replace(flags=flags))
         sent += 1
     await sender.flush()
     if sent:
@@ -98,13 +94,13 @@ async def _add(crawl: OpenedCrawl, words: Sequence[str], defaults: dict[str, Any
     return sent, bad
 
 
-def _given(words: Sequence[str]) -> Iterator[Given | BadLine]:
+def _given_lines(words: Sequence[str]) -> Iterator[GivenLine | BadLine]:
     for word in words:
         if word.startswith(("http://", "https://")):
-            yield Given(masked(word), word, {})
+            yield GivenLine(masked(word), word, {})
         else:
             with _lines_of(word) as file:
-                yield from _read(word, file)
+                yield from _read_file(word, file)
 
 
 @contextmanager
@@ -119,20 +115,20 @@ def _lines_of(word: str) -> Iterator[IO[bytes]]:
         raise ConfigError(f"{masked(word)} is no http or https URL, and cannot be read as a file: {error}") from None
 
 
-def _read(name: str, file: IO[bytes]) -> Iterator[Given | BadLine]:
+def _read_file(name: str, file: IO[bytes]) -> Iterator[GivenLine | BadLine]:
     number = 0
     try:
         for number, text in enumerate(lines_of(file, LINE_CHARS_MAX), 1):
             if text and not text.startswith("#"):
-                yield _parsed(f"{'line' if name == '-' else name + ', line'} {number}", text)
+                yield _parse_line(f"{'line' if name == '-' else name + ', line'} {number}", text)
     except ValueError as error:
         where = f"{'line' if name == '-' else name + ', line'} {number + 1}"
-        raise ConfigError(f"{where}: {error}: it is no list of URLs") from None
+        raise ConfigError(f"{where}: {error}: it is not a list of URLs") from None
 
 
-def _parsed(where: str, text: str) -> Given | BadLine:
+def _parse_line(where: str, text: str) -> GivenLine | BadLine:
     if not text.startswith("{"):
-        return Given(where, text, {})
+        return GivenLine(where, text, {})
     try:
         fields = read_json(text)
     except ValueError as error:
@@ -145,4 +141,4 @@ def _parsed(where: str, text: str) -> Given | BadLine:
     for name in ("callback", "errback"):
         if not isinstance(fields.get(name, ""), str):
             return BadLine(where, f"{name} must be the name of a method")
-    return Given(where, url, {name: value for name, value in fields.items() if name != "url"})
+    return GivenLine(where, url, {name: value for name, value in fields.items() if name != "url"})

@@ -1,5 +1,3 @@
-"""`scrapy frontier awaken HOST... | --all`."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -22,18 +20,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def awaken(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Clear the failures of hosts, given by name or by any URL; a finished crawl continues at its next start.
-
-    A host that has not failed is left alone, and the exit status is 1 then.
-    """
+    """Clear the failures of hosts, given by name or by any URL; a finished crawl continues at its next start."""
     if bool(words) == opts.all:
-        raise ConfigError("awaken wants hosts, or --all for every host that is snoozed or retired; not both")
-    awake, well = in_crawl(config, _awaken_all) if opts.all else in_crawl(config, _awaken, words)
+        raise ConfigError("awaken needs either hosts, or --all for every host that is snoozed or retired")
+    awake, well = in_crawl(config, _awaken_all) if opts.all else in_crawl(config, _clear_failures, words)
     lines = [f"awakened: {host}" for host in awake] + [f"{host} has not failed" for host in well]
     return Result({"awakened": awake, "well": well}, "\n".join(lines), 1 if well else 0)
 
 
-async def _awaken(crawl: OpenedCrawl, words: Sequence[str]) -> tuple[list[str], list[str]]:
+async def _clear_failures(crawl: OpenedCrawl, words: Sequence[str]) -> tuple[list[str], list[str]]:
     places = [crawl.place_of_site(word) for word in words]
     awake = await awaken_hosts(crawl, {place.host: place.partition for place in places})
     return awake, [host for host in dict.fromkeys(place.host for place in places) if host not in awake]

@@ -1,8 +1,4 @@
-"""`scrapy frontier blacklist add|remove|list`: change the blacklist while the crawl runs.
-
-An entry is a host, a PLD, `*.` and a name, `re:` and a pattern, an address or an address range. It is in force on every
-node within a second. URLs that match an entry are withheld on disk until it is removed.
-"""
+"""`scrapy frontier blacklist`: entries are hosts, PLDs, `*.` and a name, `re:` and a pattern, and addresses."""
 
 from __future__ import annotations
 
@@ -33,11 +29,11 @@ def blacklist(config: Config, words: Sequence[str], opts: argparse.Namespace) ->
         what = "WHAT is a host, a PLD, *. and a name, re: and a pattern, or addresses"
         raise ConfigError(f"{_WHERE} wants add WHAT..., remove WHAT..., or list; {what}")
     entries = parse_entries(written, _WHERE)
-    data = in_crawl(config, _blacklist, verb, entries)
+    data = in_crawl(config, _change_blacklist, verb, entries)
     return Result(data, blacklist_text(data), 1 if data["unknown"] else 0)
 
 
-async def _blacklist(crawl: OpenedCrawl, verb: str, entries: frozenset[str]) -> dict[str, Any]:
+async def _change_blacklist(crawl: OpenedCrawl, verb: str, entries: frozenset[str]) -> dict[str, Any]:
     of_settings = parse_entries(crawl.config.pace.blacklist)
     before = await entries_of(crawl)
     unknown = entries - before if verb == "remove" else frozenset()
@@ -56,11 +52,13 @@ async def change_blacklist(crawl: OpenedCrawl, entries: frozenset[str], *, add: 
     before = await entries_of(crawl)
     changed = entries - before if add else entries & before
     if changed:
-        await _write(crawl, changed, parse_entries(crawl.config.pace.blacklist), add=add)
+        await _write_entries(crawl, changed, parse_entries(crawl.config.pace.blacklist), add=add)
     return changed
 
 
-async def _write(crawl: OpenedCrawl, entries: frozenset[str], of_settings: frozenset[str], *, add: bool) -> None:
+async def _write_entries(
+    crawl: OpenedCrawl, entries: frozenset[str], of_settings: frozenset[str], *, add: bool
+) -> None:
     """Change entries, then notify the nodes. A finished crawl may have URLs to fetch again."""
     keys = crawl.crawl_keys
     rows: list[tuple[str | bytes, ...]] = []
@@ -72,6 +70,9 @@ async def _write(crawl: OpenedCrawl, entries: frozenset[str], of_settings: froze
     await crawl.client.commands([*rows, ("HINCRBY", keys.control, BLACKLISTED, "1")])
     if not add:
         await crawl.unmark_finished()
+    if entries:
+        word = "added to" if add else "removed from"
+        await crawl.record_event("rule", f"{word} the blacklist: {', '.join(sorted(entries))}")
 
 
 def blacklist_text(data: dict[str, Any]) -> str:

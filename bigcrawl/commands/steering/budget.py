@@ -1,8 +1,4 @@
-"""`scrapy frontier budget NAME`.
-
-A name is a PLD, a host, a host and the beginning of a path, `*.` and a name, or `re:` and a pattern. A rule set here is
-stored in Redis, replaces the settings' rule of that name, and is in force on every node within a second.
-"""
+"""`scrapy frontier budget NAME`: a rule set here replaces the settings' rule of that name on every node."""
 
 from __future__ import annotations
 
@@ -42,23 +38,23 @@ def budget(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
     wanted = {limit: value for option, limit in OPTIONS.items() if (value := getattr(opts, option, None)) is not None}
     unset = bool(getattr(opts, "unset", False))
     if wanted and unset:
-        raise ConfigError("--unset takes the whole rule away; leave it out, or the limits")
+        raise ConfigError("--unset removes the whole rule; give either --unset or limits")
     changes = parse_rule(wanted, "scrapy frontier budget")
-    data = in_crawl(config, _budget, name, None if unset else changes)
+    data = in_crawl(config, _change_budget, name, None if unset else changes)
     return Result(data, budget_text(data))
 
 
-async def _budget(crawl: OpenedCrawl, name: str, changes: dict[str, int] | None) -> dict[str, Any]:
+async def _change_budget(crawl: OpenedCrawl, name: str, changes: dict[str, int] | None) -> dict[str, Any]:
     rules = await read_rules(crawl)
     if changes is None:
-        await _set(crawl, name, {} if name in rules.settings else None)
+        await _write_rule(crawl, name, {} if name in rules.settings else None)
     elif changes:
         before = rules.live.get(name, rules.settings.get(name, {}))
-        await _set(crawl, name, parse_rule({**before, **changes}, name))
+        await _write_rule(crawl, name, parse_rule({**before, **changes}, name))
     return await read_budget(crawl, name)
 
 
-async def _set(crawl: OpenedCrawl, name: str, rule: Rule | None) -> None:
+async def _write_rule(crawl: OpenedCrawl, name: str, rule: Rule | None) -> None:
     """Change a rule, and then notify the nodes. A finished crawl may have URLs to fetch again."""
     keys = crawl.crawl_keys
     row: tuple[str | bytes, ...] = ("HDEL", keys.rules, name)
@@ -66,6 +62,8 @@ async def _set(crawl: OpenedCrawl, name: str, rule: Rule | None) -> None:
         row = ("HSET", keys.rules, name, rule_json(rule))
     await crawl.client.commands([row, ("HINCRBY", keys.control, BUDGETED, "1")])
     await crawl.unmark_finished()
+    limits = rule_json(rule).decode() if rule is not None else "those of the settings"
+    await crawl.record_event("rule", f"limits of {name}: {limits}")
 
 
 def limits_text(data: Mapping[str, Any]) -> str:
@@ -77,6 +75,8 @@ def budget_text(data: dict[str, Any]) -> str:
     if "pld" in data:
         rows["in-degree"] = _in_degree_text(data)
         rows["policy"] = f"{data['policy']}: {_a_turn(data['budget_by_policy'])}"
+    if unit := data.get("unit"):
+        rows["unit"] = _unit_text(unit)
     rows |= {view.row: data[view.row] for view in all_views() if data.get(view.row)}
     rows["by hand"] = _rule_text(data["rule_by_hand"], "no rule")
     rows["settings"] = _rule_text(data["rule_of_settings"], "no rule")
@@ -96,6 +96,13 @@ def _in_degree_text(data: dict[str, Any]) -> str:
     if degree and not at_worst:
         rank = "; ranks are counted twice a minute, and not yet"
     return f"{degree:,} other PLD{' links' if degree == 1 else 's link'} to {data['pld']}{rank}"
+
+
+def _unit_text(unit: Mapping[str, Any]) -> str:
+    if unit["in_degree"] is None:
+        return f"{unit['name']}: unknown, as the in-degree"
+    has_budget = "has a budget of its own" if unit["has_budget"] else "shares that of its domain"
+    return f"{unit['name']} {has_budget}: {unit['in_degree']:,} other PLDs link to it, of {unit['links_min']:,} needed"
 
 
 def _a_turn(budget_of: int | None) -> str:

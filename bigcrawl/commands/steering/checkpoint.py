@@ -1,8 +1,4 @@
-"""`scrapy frontier checkpoint`, for an operator who is about to copy, snapshot or switch off something.
-
-Nodes continue to fetch meanwhile. Without this command, partitions become durable every BIGCRAWL_DURABLE_SECONDS, and
-in the store every BIGCRAWL_STORE_SECONDS.
-"""
+"""`scrapy frontier checkpoint`, for an operator who is about to copy, snapshot or switch off something."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ from bigcrawl.drum.files import store_errors
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.node.control import CHECKPOINT
-from bigcrawl.store.objects import Objects
+from bigcrawl.store.objects import ObjectStore
 from bigcrawl.store.series import PointSeries
 from bigcrawl.views.opened_crawl import in_crawl
 
@@ -49,23 +45,25 @@ def checkpoint(config: Config, words: Sequence[str], opts: argparse.Namespace) -
     """
     if not opts.timeout > 0:
         raise ConfigError(f"--timeout is {opts.timeout:g}; must be more than 0 seconds")
-    data = in_crawl(config, _checkpoint, opts.timeout)
-    return Result(data, _text(data), 1 if data["missing"] else 0)
+    data = in_crawl(config, _wait_for_checkpoint, opts.timeout)
+    return Result(data, _checkpoint_text(data), 1 if data["missing"] else 0)
 
 
-async def _checkpoint(crawl: OpenedCrawl, wait_s: float) -> dict[str, Any]:
+async def _wait_for_checkpoint(crawl: OpenedCrawl, wait_s: float) -> dict[str, Any]:
     began = time.monotonic()
     is_running = bool(await crawl.nodes())
-    missing = await _order(crawl, wait_s) if is_running else _begun(await _views(crawl))
-    views = await _views(crawl)
-    rows = [_missing(number, views[number]) for number in missing]
+    missing = (
+        await _order_checkpoint(crawl, wait_s) if is_running else _partitions_with_data(await _read_partitions(crawl))
+    )
+    views = await _read_partitions(crawl)
+    rows = [_missing_partition(number, views[number]) for number in missing]
     if not is_running:
         rows = await asyncio.to_thread(_make_durable, crawl.config, rows, views)
     seconds = round(time.monotonic() - began, 1)
     return {"running": is_running, "partitions": crawl.partitions, "missing": rows, "seconds": seconds}
 
 
-async def _order(crawl: OpenedCrawl, wait_s: float) -> list[int]:
+async def _order_checkpoint(crawl: OpenedCrawl, wait_s: float) -> list[int]:
     """Order a checkpoint and wait for it. Return the partitions that have not carried out the order.
 
     The number of the order is the time, so it exceeds all earlier ones. If Redis forgets the order, it is given again.
@@ -83,11 +81,11 @@ async def _order(crawl: OpenedCrawl, wait_s: float) -> list[int]:
     return missing
 
 
-async def _views(crawl: OpenedCrawl) -> list[PartitionView]:
+async def _read_partitions(crawl: OpenedCrawl) -> list[PartitionView]:
     return await crawl.client.run([scripts.look_partition(crawl.keys(number)) for number in range(crawl.partitions)])
 
 
-def _missing(number: int, view: PartitionView) -> dict[str, Any]:
+def _missing_partition(number: int, view: PartitionView) -> dict[str, Any]:
     if view.count("damaged"):
         return {"partition": number, "node": None, "why": "damaged: see scrapy frontier verify"}
     if not view.node or view.lease_left_ms <= 0:
@@ -95,7 +93,7 @@ def _missing(number: int, view: PartitionView) -> dict[str, Any]:
     return {"partition": number, "node": view.node, "why": "no answer"}
 
 
-def _begun(views: Sequence[PartitionView]) -> list[int]:
+def _partitions_with_data(views: Sequence[PartitionView]) -> list[int]:
     return [number for number, view in enumerate(views) if view.count("manifest")]
 
 
@@ -104,14 +102,14 @@ def _make_durable(
 ) -> list[dict[str, Any]]:
     """Sync the files that nodes left behind. Return the partitions that are not durable, and why."""
     found = []
-    objects = Objects(config.store.url) if config.store.url else None
+    objects = ObjectStore(config.store.url) if config.store.url else None
     try:
         for row in rows:
             view, name = views[row["partition"]], f"p{row['partition']:04d}"
             if objects is not None:
                 why = _lack_of_store(PointSeries(objects, f"{config.crawl.name}/{name}"), view)
             elif view.node and (view.is_begun or (config.crawl.crawl_dir / name).is_dir()):
-                why = _sync(config.crawl.crawl_dir / name)  # a node that releases a partition has synced it
+                why = _sync_directory(config.crawl.crawl_dir / name)  # a node that releases a partition has synced it
             else:
                 why = ""
             if why:
@@ -130,7 +128,7 @@ def _lack_of_store(series: PointSeries, view: PartitionView) -> str:
     return f"the store has manifest {stored} of {committed}; the rest is on the disk of its last node, and in Redis"
 
 
-def _sync(directory: Path) -> str:
+def _sync_directory(directory: Path) -> str:
     if not directory.is_dir():
         return f"its node died, and {directory} is not here: run this on that node's machine, or start the crawl"
     with store_errors(directory):
@@ -143,7 +141,7 @@ def _sync(directory: Path) -> str:
     return ""
 
 
-def _text(data: dict[str, Any]) -> str:
+def _checkpoint_text(data: dict[str, Any]) -> str:
     missing = data["missing"]
     if not missing:
         how = "are durable now" if data["running"] else "are durable; no node runs"

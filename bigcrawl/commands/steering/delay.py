@@ -1,8 +1,4 @@
-"""`scrapy frontier delay NAME`.
-
-A rule set here is stored in Redis, replaces the settings' rule of that name, and is in force on all nodes within a
-second.
-"""
+"""`scrapy frontier delay NAME`: a rule set here replaces the settings' rule of that name on all nodes."""
 
 from __future__ import annotations
 
@@ -40,45 +36,46 @@ def delay(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Res
     wanted = {key: value for key in ("delay", "pld_delay") if (value := getattr(opts, key, None)) is not None}
     unset = bool(getattr(opts, "unset", False))
     if wanted and unset:
-        raise ConfigError("--unset takes the whole rule away; leave it out, or the delays")
-    changes = parse_delay(wanted, _WHERE).written()
-    data = in_crawl(config, _delay, name, None if unset else changes)
+        raise ConfigError("--unset removes the whole rule; give either --unset or delays")
+    changes = parse_delay(wanted, _WHERE).as_seconds()
+    data = in_crawl(config, _change_delay, name, None if unset else changes)
     return Result(data, delay_text(data))
 
 
-async def _delay(crawl: OpenedCrawl, name: str, changes: dict[str, float] | None) -> dict[str, Any]:
+async def _change_delay(crawl: OpenedCrawl, name: str, changes: dict[str, float] | None) -> dict[str, Any]:
     of_settings = parse_delays(crawl.config.pace.delay_rules)
     rules = await rules_in_force(crawl)
     if changes is None:
-        await _set(crawl, name, NO_DELAYS if name in of_settings else None)
+        await _write_rule(crawl, name, NO_DELAYS if name in of_settings else None)
     elif changes:
-        await _set(crawl, name, parse_delay({**rules.get(name, NO_DELAYS).written(), **changes}, _WHERE))
+        await _write_rule(crawl, name, parse_delay({**rules.get(name, NO_DELAYS).as_seconds(), **changes}, _WHERE))
     rules = await rules_in_force(crawl)
     rule, settings = rules.get(name), of_settings.get(name)
     data: dict[str, Any] = {
         "name": name,
-        "rule": rule.written() if rule else None,
-        "rule_of_settings": settings.written() if settings else None,
+        "rule": rule.as_seconds() if rule else None,
+        "rule_of_settings": settings.as_seconds() if settings else None,
     }
     if not name.startswith(BELOW):
         data |= seconds_of(crawl.config, DelayBook(rules, crawl.suffixes.pld).of_host(name))
     return data
 
 
-async def _set(crawl: OpenedCrawl, name: str, rule: DelayRule | None) -> None:
+async def _write_rule(crawl: OpenedCrawl, name: str, rule: DelayRule | None) -> None:
     keys = crawl.crawl_keys
     row: tuple[str | bytes, ...] = ("HDEL", keys.delays, name)
     if rule is not None:
         row = ("HSET", keys.delays, name, rule.to_json())
     await crawl.client.commands([row, ("HINCRBY", keys.control, DELAYED, "1")])
+    await crawl.record_event("rule", f"delay of {name}: {_limits_text(rule.as_seconds() if rule else None)}")
 
 
 def delay_text(data: dict[str, Any]) -> str:
-    rows = {"rule": _text(data["rule"]), "settings": _text(data["rule_of_settings"])}
+    rows = {"rule": _limits_text(data["rule"]), "settings": _limits_text(data["rule_of_settings"])}
     if "delay" in data:
         rows["in force"] = f"a host rests {data['delay']:g} s, {data['pld_delay']:g} s between starts in the PLD"
     return named_lines(data["name"], rows, 10)
 
 
-def _text(written: dict[str, float] | None) -> str:
+def _limits_text(written: dict[str, float] | None) -> str:
     return ", ".join(f"{limit} {value:g} s" for limit, value in (written or {}).items()) or "no rule"

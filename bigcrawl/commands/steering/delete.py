@@ -1,5 +1,3 @@
-"""`scrapy frontier delete CRAWL [--yes]`."""
-
 from __future__ import annotations
 
 import asyncio
@@ -23,17 +21,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def delete(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Delete the named crawl; its pages and feeds stay.
-
-    Raises ConfigError, and deletes nothing, if the crawl has live nodes or the operator does not confirm.
-    """
+    """Delete the named crawl; its pages and feeds stay."""
     crawl = config.crawl
     where = f"{crawl.crawl_dir}" + (" and its keys in the Redis" if crawl.redis_url else "")
-    absent = ConfigError(f"{crawl.crawl_dir} is not there: no crawl {crawl.name!r}; see BIGCRAWL_STATE_DIR")
+    absent = ConfigError(f"{crawl.crawl_dir} does not exist: there is no crawl {crawl.name!r}; see BIGCRAWL_STATE_DIR")
     if not (crawl.redis_url or config.store.url or crawl.crawl_dir.exists()):
         raise absent
     if not opts.yes and not is_confirmed(f"delete crawl {crawl.name}: {where}? WARC files and feeds stay. [y/N] "):
-        raise ConfigError(f"crawl {crawl.name!r} is not deleted: say y, or --yes")
+        raise ConfigError(f"crawl {crawl.name!r} was not deleted: answer y, or give --yes")
     deleted = asyncio.run(delete_crawl(config))
     if not any(deleted):
         raise absent

@@ -1,7 +1,4 @@
-"""`scrapy frontier discovery [on | off]`.
-
-Source: PolyBot §3.2 and §4.1, whose crawls ended in this way.
-"""
+"""`scrapy frontier discovery [on | off]`. Source: PolyBot §3.2 and §4.1, whose crawls ended in this way."""
 
 from __future__ import annotations
 
@@ -24,20 +21,21 @@ if TYPE_CHECKING:
 def discovery(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Show whether links are queued; with `off` or `on`, change it on every node within a second."""
     if words and words[0] not in ("on", "off"):
-        raise ConfigError(f"discovery is on or off, and not {words[0]!r}")
-    data = in_crawl(config, _discovery, words[0] if words else "")
+        raise ConfigError(f"discovery must be on or off, but is {words[0]!r}")
+    data = in_crawl(config, _change_discovery, words[0] if words else "")
     return Result(data, discovery_text(data))
 
 
-async def _discovery(crawl: OpenedCrawl, word: str) -> dict[str, Any]:
+async def _change_discovery(crawl: OpenedCrawl, word: str) -> dict[str, Any]:
     now = await read_discovery(crawl)
-    wanted = _ordered(now, word, crawl.client.now_ms())
+    wanted = _new_discovery(now, word, crawl.client.now_ms())
     if wanted != now:
         await crawl.client.command("HSET", crawl.crawl_keys.control, DISCOVERY, wanted.field())
+        await crawl.record_event("rule", f"discovery: {word}")
     return discovery_data(wanted)
 
 
-def _ordered(now: Discovery, word: str, now_ms: int) -> Discovery:
+def _new_discovery(now: Discovery, word: str, now_ms: int) -> Discovery:
     if word == "off" and now.is_on:
         return Discovery(is_on=False, off_from_ms=now_ms)
     if word == "on" and not now.is_on:

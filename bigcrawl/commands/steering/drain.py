@@ -1,5 +1,3 @@
-"""`scrapy frontier drain NODE... | --all`."""
-
 from __future__ import annotations
 
 import asyncio
@@ -33,12 +31,12 @@ def drain(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Res
     fetches have ended. Raises ConfigError if a node has not ended within a minute.
     """
     if bool(words) == opts.all:
-        raise ConfigError("drain wants nodes, or --all for every node; not both")
-    nodes = in_crawl(config, _drain, words)
-    return Result({"drained": nodes}, "\n".join(f"has ended: {node}" for node in nodes) or "no node runs")
+        raise ConfigError("drain needs either nodes, or --all for every node")
+    nodes = in_crawl(config, _drain_nodes, words)
+    return Result({"drained": nodes}, "\n".join(f"the node has ended: {node}" for node in nodes) or "no node runs")
 
 
-async def _drain(crawl: OpenedCrawl, words: Sequence[str]) -> list[str]:
+async def _drain_nodes(crawl: OpenedCrawl, words: Sequence[str]) -> list[str]:
     control = crawl.crawl_keys.control
     living = await crawl.nodes()
     meant = {word: ids_of(word, living) for word in words}
@@ -49,7 +47,7 @@ async def _drain(crawl: OpenedCrawl, words: Sequence[str]) -> list[str]:
     until = time.monotonic() + WAIT_S
     while left := wanted & living:
         if time.monotonic() > until:
-            raise ConfigError(f"asked to end, and not gone after {WAIT_S:g} s: {', '.join(sorted(left))}")
+            raise ConfigError(f"nodes were asked to end, but still run after {WAIT_S:g} s: {', '.join(sorted(left))}")
         for node in sorted(left - asked):
             await crawl.client.command("HSET", control, DRAINED + node, "1")
         asked |= left

@@ -1,8 +1,4 @@
-"""`scrapy frontier pause` and `resume`.
-
-A paused crawl or node keeps its state, ends its fetches, and starts none. A paused host or PLD is on the blacklist: its
-URLs are withheld on disk until it is resumed.
-"""
+"""`scrapy frontier pause` and `resume`: a paused host or PLD is on the blacklist until it is resumed."""
 
 from __future__ import annotations
 
@@ -24,32 +20,31 @@ if TYPE_CHECKING:
 
 def pause(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Pause the crawl, or the named nodes, hosts and PLDs, on every node within a second."""
-    return _change(config, words, on=True)
+    return _change_pauses(config, words, on=True)
 
 
 def resume(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Resume the crawl, or the named nodes, hosts and PLDs.
-
-    The exit status is 1 if a name was not paused.
-    """
-    return _change(config, words, on=False)
+    """Resume the crawl, or the named nodes, hosts and PLDs."""
+    return _change_pauses(config, words, on=False)
 
 
-def _change(config: Config, words: Sequence[str], *, on: bool) -> Result:
+def _change_pauses(config: Config, words: Sequence[str], *, on: bool) -> Result:
     changed, unchanged = in_crawl(config, _carry_out, words, on=on)
     did, had = ("paused", "was paused before") if on else ("goes on", "was not paused")
-    lines = [f"{did}: {each}{_hint(each)}" for each in changed] + [f"{had}: {each}{_hint(each)}" for each in unchanged]
+    lines = [f"{did}: {each}{_misspelling_hint(each)}" for each in changed] + [
+        f"{had}: {each}{_misspelling_hint(each)}" for each in unchanged
+    ]
     data: dict[str, Any] = {"changed": changed, "unchanged": unchanged}
     return Result(data, "\n".join(lines), 1 if unchanged and not on else 0)
 
 
-def _hint(name: str) -> str:
+def _misspelling_hint(name: str) -> str:
     """Return a hint that a name without a dot, perhaps a misspelled node, was taken for a host."""
     return "" if set(name) & set(" .:") else ", as a host; no node of this name runs"
 
 
 async def _carry_out(crawl: OpenedCrawl, words: Sequence[str], *, on: bool) -> tuple[list[str], list[str]]:
-    nodes = await _nodes(crawl)
+    nodes = await _known_nodes(crawl)
     meant = {word: ids_of(word, nodes) for word in words}
     verb = "pause" if on else "resume"
     sites = parse_entries([word for word in words if not meant[word]], f"scrapy frontier {verb}")
@@ -62,6 +57,8 @@ async def _carry_out(crawl: OpenedCrawl, words: Sequence[str], *, on: bool) -> t
         key = crawl.crawl_keys.control
         order = ("HSET", key, field, "1") if on else ("HDEL", key, field)
         (changed if await crawl.client.command(*order) else unchanged).append(name)
+    if changed:
+        await crawl.record_event("paused" if on else "resumed", f"{verb}: {', '.join(changed)}")
     if sites:
         moved = await change_blacklist(crawl, sites, add=on)
         changed += sorted(moved)
@@ -69,7 +66,7 @@ async def _carry_out(crawl: OpenedCrawl, words: Sequence[str], *, on: bool) -> t
     return changed, unchanged
 
 
-async def _nodes(crawl: OpenedCrawl) -> set[str]:
+async def _known_nodes(crawl: OpenedCrawl) -> set[str]:
     control = crawl.crawl_keys.control
     fields = [name.decode() for name in await crawl.client.command("HKEYS", control)]
     return await crawl.nodes() | {

@@ -1,8 +1,4 @@
-"""`scrapy frontier speed [TEXT]`.
-
-A plan set here is stored in Redis, replaces the settings' plan on every node within a second, and survives restarts
-until `--unset` removes it.
-"""
+"""`scrapy frontier speed [TEXT]`: a plan set here replaces the settings' on every node until `--unset`."""
 
 from __future__ import annotations
 
@@ -34,17 +30,19 @@ def speed(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Res
     text = " ".join(words)
     unset = bool(getattr(opts, "unset", False))
     if text and unset:
-        raise ConfigError("--unset takes the speed set by hand away; leave it out, or the speed")
+        raise ConfigError("--unset removes the speed set by hand; give either --unset or a speed")
     parse_speed(text, config.pace.time_zone, _WHERE)
-    data = in_crawl(config, _speed, text, unset=unset)
+    data = in_crawl(config, _change_speed, text, unset=unset)
     return Result(data, speed_text(data))
 
 
-async def _speed(crawl: OpenedCrawl, text: str, *, unset: bool) -> dict[str, Any]:
+async def _change_speed(crawl: OpenedCrawl, text: str, *, unset: bool) -> dict[str, Any]:
     if text:
         await crawl.client.command("HSET", crawl.crawl_keys.control, SPEED, text)
     elif unset:
         await crawl.client.command("HDEL", crawl.crawl_keys.control, SPEED)
+    if text or unset:
+        await crawl.record_event("speed", f"speed: {text or 'that of the settings'}")
     return await read_speed(crawl)
 
 

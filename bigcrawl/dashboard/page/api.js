@@ -1,6 +1,7 @@
 // Questions and changes. The token is kept for this tab only, and travels in a header.
 
 const KEY = "bigcrawl-token";
+const WAIT_MS = 30000; // a disk that hangs holds up no other answer
 
 export const token = {
   get: () => sessionStorage.getItem(KEY) ?? "",
@@ -20,7 +21,7 @@ async function ask(path, options) {
   if (token.get()) headers.Authorization = `Bearer ${token.get()}`;
   let answer, data;
   try {
-    answer = await fetch(path, {...options, headers, cache: "no-store", credentials: "omit"});
+    answer = await fetch(path, {...options, headers, cache: "no-store", credentials: "omit", signal: AbortSignal.timeout(WAIT_MS)});
     data = await answer.json();
   } catch {
     throw new ApiError(answer?.status ?? 0, "the server does not answer");

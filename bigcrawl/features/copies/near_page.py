@@ -15,11 +15,11 @@ from bigcrawl.scheduler.handout.observers import Observer
 from bigcrawl.scheduler.records.observed import ObservedRows
 
 if TYPE_CHECKING:
-    from bigcrawl.scheduler.handout.observers import SeenPage
+    from bigcrawl.scheduler.handout.observers import Gist, SeenPage
     from bigcrawl.scheduler.records.held import HeldUrl
 
 SENT_MAX: Final = 1 << 16
-"""Contents remembered as sent, or as too short for a sketch; about 8 MB."""
+"""Contents remembered as sent, or as too short for a sketch, with their gists; about 10 MB."""
 
 UNSKETCHED_BYTES_MAX: Final = 1 << 19
 """Bytes that may wait to be sketched. The last page may exceed this by the 64 KiB that are read of a page."""
@@ -33,8 +33,9 @@ class NearContents(Observer):
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions
         self._sent: BoundedDict[int, None] = BoundedDict(SENT_MAX)
-        # URLs with the row of their page, its content, and the part that is sketched.
-        self._unsketched: list[tuple[HeldUrl, ObservedRows, int, bytes]] = []
+        self._gists: BoundedDict[int, int] = BoundedDict(SENT_MAX)
+        # URLs with the row of their page, its content, its gist, and the part that is sketched.
+        self._unsketched: list[tuple[HeldUrl, ObservedRows, int, Gist, bytes]] = []
         self._unsketched_bytes = 0
         _keep_memory()
 
@@ -44,11 +45,12 @@ class NearContents(Observer):
     def rows_of(self, page: SeenPage) -> tuple[ObservedRows, ...]:
         content = page.content
         row = ObservedRows(content % self._partitions, pack_seen(content, page.held.fields.key), SEEN)
+        gist = page.add_gist(self._gists.get(content, content))
         if page.is_text and content not in self._sent:
             if self._unsketched_bytes >= UNSKETCHED_BYTES_MAX:
                 self.complete()
             part = read_part(page.body)
-            self._unsketched.append((page.held, row, content, part))
+            self._unsketched.append((page.held, row, content, gist, part))
             self._unsketched_bytes += len(part)
         return (row,)
 
@@ -57,7 +59,7 @@ class NearContents(Observer):
         if not waiting:
             return
         sketches = sketches_of([part for *_, part in waiting])
-        contents = np.array([content for _, _, content, _ in waiting], dtype=np.uint64)
+        contents = np.array([content for _, _, content, _, _ in waiting], dtype=np.uint64)
         pages = np.array([held.fields.key for held, *_ in waiting], dtype=np.uint64)
         packed = pack_sketched(sketches.bands, contents, pages, sketches.packed)
         places = (sketches.bands % np.uint64(self._partitions)).ravel().tolist()
@@ -66,8 +68,11 @@ class NearContents(Observer):
             ObservedRows(place, packed[at : at + SKETCHED_BYTES], SKETCHED)
             for place, at in zip(places, starts, strict=True)
         ]
-        for nth, ((held, seen, content, _), is_made) in enumerate(zip(waiting, sketches.made.tolist(), strict=True)):
+        of_each = zip(waiting, sketches.made.tolist(), sketches.gists.tolist(), strict=True)
+        for nth, ((held, seen, content, gist, _), is_made, key) in enumerate(of_each):
             if is_made:
+                gist.complete(key)
+                self._gists.remember(content, key)
                 held.add_rows(seen, tuple(rows[nth * BANDS : (nth + 1) * BANDS]))
             else:
                 self._sent.remember(content, None)

@@ -1,5 +1,3 @@
-"""Observes pages' contents (steps 13, 14 of a URL's life)."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -14,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def observer_of(side: NodeSide) -> Observer | None:
-    seen = side.config.of(CopyConfig).seen
+    seen = side.config.feature_config(CopyConfig).seen
     if seen == "near":
         from bigcrawl.content import near_copies  # noqa: F401 - steps call it later
         from bigcrawl.features.copies.near_page import NearContents

@@ -41,10 +41,7 @@ def pack_seen(content: int, page: int) -> bytes:
 
 
 def pack_sketched(bands: KeyArray, contents: KeyArray, pages: KeyArray, sketches: npt.NDArray[Any]) -> bytes:
-    """Return the rows of sketched contents: one for each band of each content, in order.
-
-    `bands` has the shape (n, bands), `sketches`, packed, (n, words).
-    """
+    """Return the rows of sketched contents, one for each band of each content; `bands` has the shape (n, bands)."""
     rows = np.empty(bands.shape, dtype=KINDS[SKETCHED])
     rows["band"] = bands
     rows["content"], rows["page"] = contents[:, np.newaxis], pages[:, np.newaxis]

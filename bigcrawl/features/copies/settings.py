@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from bigcrawl.content.sketched import ALIKE
 from bigcrawl.setting_group import Group, setting
 
 
 class CopyConfig(Group):
-    """Which copies the crawl looks for: `off`, `exact` or `near`."""
+    """Which copies the crawl looks for (`off`, `exact` or `near`), and from which similarity on."""
 
     seen: str = setting(
         "BIGCRAWL_CONTENT_SEEN",
@@ -19,6 +20,15 @@ class CopyConfig(Group):
         choices=("off", "exact", "near"),
         alike=True,
         title="Copies of pages",
+    )
+    near_similarity: float = setting(
+        "BIGCRAWL_NEAR_SIMILARITY",
+        ALIKE,
+        "How similar two pages must look to be near copies. A sketch shows a similarity near 0.9 to within 0.012: "
+        "the higher, the fewer pages below 0.9 are taken for near copies, and the more above it are not. See "
+        "docs/copies.md.",
+        (0.8, 1.0, "Jaccard"),
+        alike=True,
     )
 
 

@@ -1,5 +1,3 @@
-"""The stats of copies."""
-
 from __future__ import annotations
 
 from typing import Final

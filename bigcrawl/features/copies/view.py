@@ -1,5 +1,3 @@
-"""Copies in `status`."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final

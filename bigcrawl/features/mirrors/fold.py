@@ -65,7 +65,7 @@ class Mirrors(Feature):
 
     @classmethod
     def of_config(cls, config: Config) -> Mirrors:
-        return cls(MirrorRules(config.of(MirrorConfig).share, config.of(MirrorConfig).divisor))
+        return cls(MirrorRules(config.feature_config(MirrorConfig).share, config.feature_config(MirrorConfig).divisor))
 
     def begin(self, tables: Tables, pld_of: Callable[[str], str]) -> StepPart:
         return _MirrorStep(tables, pld_of, self._rules)
@@ -117,10 +117,7 @@ class _MirrorStep(StepPart):
 
 
 def count_samples(tables: Tables, sampled: Rows, shared: Rows, share: float) -> tuple[list[Sample], int]:
-    """Count samples of PLDs, record which samples are shared, and decide which PLDs are mirrors.
-
-    Return the rows for the partitions of the contents, and the net change in the number of mirrors.
-    """
+    """Count samples of PLDs and decide which are mirrors. Return rows for contents' partitions, and the net change."""
     keys = np.array(sorted({*sampled["pld"].tolist(), *shared["pld"].tolist()}), np.uint64)
     plds = keys.tolist()
     octave_of = dict(zip(plds, octaves_of(tables.plds.values(keys)[1]["in_degree"]).tolist(), strict=True))
@@ -135,10 +132,10 @@ def count_samples(tables: Tables, sampled: Rows, shared: Rows, share: float) -> 
         # More PLDs may link to this PLD by now than when the two were compared.
         if (octave, other) > (octave_of[pld], pld):
             records[pld].record_shared(number, other)
-    verdicts = {pld: record.verdict for pld, record in records.items() if record.judge(share)}
+    verdicts = {pld: record.verdict for pld, record in records.items() if record.update_verdict(share)}
     for pld in [pld for pld, verdict in verdicts.items() if not verdict.is_mirror]:
         records[pld].begin_anew()
-    after = np.array([record.values() for record in records.values()], dtype=RECORD)
+    after = np.array([record.as_tuple() for record in records.values()], dtype=RECORD)
     tables.commit(tables[_SAMPLES], tables[_SAMPLES].put(keys, after))
     return counted, _record_verdicts(tables, verdicts) if verdicts else 0
 
@@ -185,11 +182,7 @@ def find_shared(tables: Tables, counted: Rows) -> list[Hint]:
 
 
 def only_sampled(tables: Tables, rows: TableRows) -> TableRows:
-    """Return the imported rows of the table `mirrors` that agree with the samples recorded here.
-
-    If this crawl had counted samples of a PLD before, it kept its own record, and nothing would ever correct an
-    imported verdict that contradicts it.
-    """
+    """Return imported rows of the table `mirrors` that agree with own samples: nothing would ever correct others."""
     if rows.values is None:
         return rows
     found, records = tables[_SAMPLES].values(rows.keys)

@@ -1,4 +1,4 @@
-"""Finds the contents of a PLD that are samples (see `verdicts`), and sends them as hints to the PLD's partition."""
+"""Finds contents of a PLD that are samples (see `verdicts`), by their gists if any, and sends them as hints."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bigcrawl.scheduler.handout.observers import Observer
 from bigcrawl.scheduler.records.observed import ObservedRows
 
 if TYPE_CHECKING:
-    from bigcrawl.scheduler.handout.observers import NodeSide, SeenPage
+    from bigcrawl.scheduler.handout.observers import Gist, NodeSide, SeenPage
 
 SAMPLES_MAX: Final = 1 << 16
 """How many samples to remember (about 10 MB), so that a content on many pages of a PLD counts once."""
@@ -22,27 +22,42 @@ SAMPLES_MAX: Final = 1 << 16
 
 def observer_of(side: NodeSide) -> ContentSamples | None:
     config = side.config
-    return ContentSamples(side) if config.of(MirrorConfig).share and config.budget.policy != NO_POLICY else None
+    return (
+        ContentSamples(side)
+        if config.feature_config(MirrorConfig).share and config.budget.policy != NO_POLICY
+        else None
+    )
 
 
 class ContentSamples(Observer):
     def __init__(self, side: NodeSide) -> None:
         self._side = side
         self._sent: BoundedDict[tuple[int, int], None] = BoundedDict(SAMPLES_MAX)  # PLDs and contents
+        self._incomplete: list[tuple[str, Gist]] = []  # hosts and gists
 
     @cached_property
-    def _secret(self) -> int:
+    def _sample_secret(self) -> int:
         return sample_secret(self._side.key_of)
 
     def rows_of(self, page: SeenPage) -> tuple[ObservedRows, ...]:
-        content = page.content
-        if is_sample(content, self._secret):
+        if page.gist is None:
+            self._send_sample(page.held.host, page.content)
+        else:
+            self._incomplete.append((page.held.host, page.gist))
+        return ()
+
+    def complete(self) -> None:
+        complete, self._incomplete = self._incomplete, []
+        for host, gist in complete:
+            self._send_sample(host, gist.key)
+
+    def _send_sample(self, host: str, content: int) -> None:
+        if is_sample(content, self._sample_secret):
             side = self._side
-            sample = side.pld_key(side.pld_of(page.held.host)), content
+            sample = side.pld_key(side.pld_of(host)), content
             if sample not in self._sent:
                 side.offer_hint(ObservedRows(sample[0] % side.partitions, pack_sampled(*sample), SAMPLED))
             self._sent.remember(sample, None)
-        return ()
 
     def send_again(self) -> None:
         self._sent.clear()

@@ -1,5 +1,3 @@
-"""The stats of mirrors."""
-
 from __future__ import annotations
 
 from typing import Final

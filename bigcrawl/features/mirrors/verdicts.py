@@ -91,10 +91,7 @@ def sample_secret(key_of: Callable[[bytes], int]) -> int:
 
 
 def is_sample(content: int, secret: int = 1) -> bool:
-    """Return whether a content is a sample: the highest bits of its key times the secret decide.
-
-    Without the secret, a mirror could compute which of its pages are samples, and change only those.
-    """
+    """Return whether a content is a sample, by its key and a secret, without which a mirror could compute it."""
     return (content * secret & _KEY_MASK) < _FIRST_OTHER
 
 
@@ -137,10 +134,7 @@ class MirrorRecord:
         self.recent = recent
 
     def record_content(self, content: int) -> bool:
-        """Record the content of a sample; return whether it differs from the last four distinct contents.
-
-        So an error page at many URLs, or a page visited many times, counts as one sample.
-        """
+        """Record the content of a sample; return whether it is not among the last four, as an error page may be."""
         tag = content >> 2 * _TAG_BITS & _TAG_MASK or 1
         tags = [self.recent >> at & _TAG_MASK for at in range(0, _TAGS_BITS, _TAG_BITS)]
         others = [other for other in tags if other != tag]
@@ -168,7 +162,7 @@ class MirrorRecord:
         self.heard = min(max(self.heard, self.samples - SILENT) + VOUCHED, self.samples)
         self.other = other
 
-    def judge(self, share: float) -> int:
+    def update_verdict(self, share: float) -> int:
         """Decide whether the PLD is a mirror. Return the change in the number of mirrors: 1, 0 or -1."""
         weighed, shared = min(self.last, WINDOW), self.shared.bit_count()
         if self.state & MIRROR:
@@ -190,7 +184,7 @@ class MirrorRecord:
         shared = self.shared.bit_count()
         return MirrorVerdict(bool(self.state & MIRROR), shared, min(self.last, WINDOW), self.other)
 
-    def values(self) -> tuple[int, ...]:
+    def as_tuple(self) -> tuple[int, ...]:
         return self.samples, self.last, self.shared, self.heard, self.other, self.state, self.recent
 
 

@@ -1,5 +1,3 @@
-"""Mirrors in `status`, `explain` and `budget`."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from bigcrawl.config import Config
-    from bigcrawl.views.feature import Explained
+    from bigcrawl.views.feature import ExplainedUrl
 
 
 class _MirrorView(FeatureView):
@@ -27,9 +25,9 @@ class _MirrorView(FeatureView):
         text = f"mirrors     {mirrors:,} PLDs have lower budgets for it: see scrapy frontier budget PLD"
         return [text] if mirrors else []
 
-    def explained(self, asked: Explained) -> dict[str, Any]:
+    def explained(self, asked: ExplainedUrl) -> dict[str, Any]:
         said: MirrorVerdict | None = asked.said
-        if said is None or not asked.config.of(MirrorConfig).share:
+        if said is None or not asked.config.feature_config(MirrorConfig).share:
             return {"mirror": None}
         divisor = self.divisor(said, asked.config)
         return {"mirror": {**said._asdict(), "other": f"{said.other:016x}", "budget_divided_by": divisor}}
@@ -44,7 +42,7 @@ class _MirrorView(FeatureView):
         return {"mirror": f"its PLD is {is_one} for one{divided}: {mirror_verdict_text(verdict)}"}
 
     def divisor(self, said: MirrorVerdict | None, config: Config) -> int:
-        mirrors = config.of(MirrorConfig)
+        mirrors = config.feature_config(MirrorConfig)
         return mirrors.divisor if said is not None and said.is_mirror and mirrors.share else 1
 
     def why_divided(self, said: MirrorVerdict | None) -> str:

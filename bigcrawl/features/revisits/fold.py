@@ -1,8 +1,4 @@
-"""Revisits in a partition: pages wait for their next visits, which may come early if their sites report a change.
-
-If a reply is lost, a revisit may be sent twice, and the URL fetched twice. The table `visits` has the number of each
-page's last visit; a visit with this number or a lower one is dropped.
-"""
+"""Revisits in a partition: pages wait for their next visits, each sent once by its number in the table `visits`."""
 
 from __future__ import annotations
 
@@ -13,10 +9,8 @@ import numpy as np
 from bigcrawl.drum.bucket import Kind
 from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.features.revisits.listed_pages import ListedPages
-from bigcrawl.features.revisits.looks import first_look_s, look_again_s
 from bigcrawl.features.revisits.settings import RevisitConfig
-from bigcrawl.revisiting.rules import NEVER
-from bigcrawl.revisiting.visit import Visit, VisitFormatError
+from bigcrawl.revisiting.rules import CYCLES, NEVER
 from bigcrawl.scheduler.partition.fold.feature import Feature, StepPart
 from bigcrawl.scheduler.records.body import known_in
 from bigcrawl.scheduler.records.timed_url import NO_MORE_S
@@ -51,16 +45,17 @@ class Revisits(Feature):
     def __init__(self, config: RevisitConfig) -> None:
         self.wants_modified = config.rule != NEVER
         self.listed = ListedPages(config)
+        self.is_exact = config.rule == CYCLES
 
     @classmethod
     def of_config(cls, config: Config) -> Revisits:
-        return cls(config.of(RevisitConfig))
+        return cls(config.feature_config(RevisitConfig))
 
     def begin(self, tables: Tables, pld_of: Callable[[str], str]) -> StepPart:
-        return _RevisitStep(tables, pld_of, self.listed)
+        return _RevisitStep(tables, pld_of, self.listed, is_exact=self.is_exact)
 
     def record_modified(self, pages: Iterable[tuple[int, int]], now_s: int) -> None:
-        self.listed.note(pages, now_s)
+        self.listed.record_pages(pages, now_s)
 
     @classmethod
     def ended_since(cls, tables: Tables, urls: Sequence[QueuedUrl], ended: Bools) -> Bools:
@@ -80,29 +75,36 @@ class Revisits(Feature):
 
 
 class _RevisitStep(StepPart):
-    def __init__(self, tables: Tables, pld_of: Callable[[str], str], modified: Modified) -> None:
+    def __init__(
+        self, tables: Tables, pld_of: Callable[[str], str], modified: Modified, *, is_exact: bool = False
+    ) -> None:
         super().__init__(tables, pld_of)
+        self._is_exact = is_exact
         self._modified = modified
 
     def forget(self, keys: KeyArray) -> None:
         table = self.tables[_TABLE]
-        self.tables.commit(table, table.without(keys))
+        self.tables.commit(table, table.remove_keys(keys))
 
     def put_timed(self, arrived: Sequence[TimedUrl], timed: TimedUrls, now_s: int) -> None:
+        from bigcrawl.features.revisits.looks import first_look_s
+
         last: dict[int, TimedUrl] = {}
         for revisit in arrived:
             known = last.get(revisit.url.key)
             if known is None or revisit.number > known.number:
                 last[revisit.url.key] = revisit
         keys = np.array(sorted(last), dtype=KEY_TYPE)
-        later = self._note(keys, np.array([last[key].number for key in keys.tolist()], dtype=np.uint32))
+        later = self._record_visits(keys, np.array([last[key].number for key in keys.tolist()], dtype=np.uint32))
         for key, revisit in last.items():
             if key in later and revisit.due_s == NO_MORE_S:
-                timed.keep(revisit.url)
+                timed.keep_for_good(revisit.url)
             elif key in later:
-                timed.put(revisit.url, first_look_s(revisit, self._modified), now_s)
+                timed.put(revisit.url, first_look_s(revisit, self._modified), now_s, is_exact=self._is_exact)
 
     def come_up(self, urls: Sequence[QueuedUrl], timed: TimedUrls, now_s: int) -> Sequence[QueuedUrl]:
+        from bigcrawl.features.revisits.looks import look_again_s
+
         visited = []
         for url in urls:
             look_s = look_again_s(url, self._modified, now_s)
@@ -115,10 +117,10 @@ class _RevisitStep(StepPart):
     def imported(self, rows: TableRows) -> TableRows | None:
         if rows.table != _TABLE or rows.values is None:
             return rows
-        self._note(rows.keys, rows.values["number"])
+        self._record_visits(rows.keys, rows.values["number"])
         return None
 
-    def _note(self, keys: KeyArray, numbers: npt.NDArray[Any]) -> set[int]:
+    def _record_visits(self, keys: KeyArray, numbers: npt.NDArray[Any]) -> set[int]:
         table = self.tables[_TABLE]
         _, before = table.values(keys)
         is_later = numbers > before["number"]
@@ -132,7 +134,16 @@ class _RevisitStep(StepPart):
 def _visits_before(url: QueuedUrl) -> int:
     try:
         data = known_in(url.body) if url.body else b""
-        return Visit.unpack(data).number if data else 0
+    except ValueError:
+        return 0
+    return _number_of_visit(data) if data else 0
+
+
+def _number_of_visit(data: bytes) -> int:
+    from bigcrawl.revisiting.visit import Visit, VisitFormatError
+
+    try:
+        return Visit.unpack(data).number
     except (ValueError, VisitFormatError):
         return 0
 

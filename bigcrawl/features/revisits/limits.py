@@ -1,5 +1,3 @@
-"""The wait between visits that a rule sets."""
-
 from __future__ import annotations
 
 from typing import Final

@@ -1,14 +1,11 @@
-"""When pages changed, according to the sitemaps and feeds that this node has read; kept in memory only.
-
-The owner of a partition fetches the partition's sites, so it reads their sitemaps itself, and nothing needs sending.
-"""
+"""When pages changed, according to the sitemaps and feeds of this node's own sites; kept in memory only."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.bounded import BoundedDict
-from bigcrawl.revisiting.hints import TRUST
+from bigcrawl.revisiting.rules import TRUST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +21,7 @@ class ListedPages(BoundedDict[int, int]):
         super().__init__(PAGES_MAX)
         self._lately_s = min(config.longest_s, TRUST * config.usual_s)
 
-    def note(self, pages: Iterable[tuple[int, int]], now_s: int) -> None:
+    def record_pages(self, pages: Iterable[tuple[int, int]], now_s: int) -> None:
         since_s = now_s - self._lately_s
         for key, modified_s in pages:
             if modified_s >= since_s:

@@ -1,5 +1,3 @@
-"""Checks listed pages before they are due: has the site reported a change since the last visit?"""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias

@@ -10,10 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.http import HtmlResponse
+from w3lib.encoding import http_content_type_encoding
 
 from bigcrawl.config import read_config
 from bigcrawl.features.revisits.page import NextVisits
 from bigcrawl.features.revisits.settings import RevisitConfig
+from bigcrawl.links.page import charset_of
+from bigcrawl.media_types import type_told
 from bigcrawl.revisiting.rules import NEVER
 from bigcrawl.revisiting.visit import Answer, digest_of
 from bigcrawl.scheduler.adapter.registry import frontier_of
@@ -43,27 +47,27 @@ class PageUnchangedError(IgnoreRequest):
     """A page has not changed since its last visit."""
 
 
-class _Middleware:
+class _VisitMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._stats_buffer = StatsBuffer(crawler)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        if read_config(crawler.settings).of(RevisitConfig).rule == NEVER:
+        if read_config(crawler.settings).feature_config(RevisitConfig).rule == NEVER:
             raise NotConfigured("BIGCRAWL_REVISIT is never")
         return cls(crawler)
 
-    def _planned(self, request: Request) -> tuple[NextVisits, HeldUrl] | None:
+    def _visits_and_url(self, request: Request) -> tuple[NextVisits, HeldUrl] | None:
         frontier = frontier_of(self._crawler)
         node = None if frontier is None else frontier.node
         held = None if frontier is None else frontier.started.held_of(request)
-        visits = None if node is None else node.observers.of(NextVisits)
+        visits = None if node is None else node.observers.observer_of(NextVisits)
         return None if visits is None or held is None else (visits, held)
 
-    def _note(self, request: Request, answer: Answer) -> bool:
+    def _plan_next_visit(self, request: Request, answer: Answer) -> bool:
         """Plan the next visit to the URL of a handed-out request, and return whether the page is unchanged."""
-        planned = self._planned(request)
+        planned = self._visits_and_url(request)
         if planned is None:
             return False
         visits, held = planned
@@ -86,11 +90,11 @@ class _Middleware:
         return False
 
 
-class Conditions(_Middleware):
+class Conditions(_VisitMiddleware):
     """A downloader middleware that makes requests conditional, and records answers without a page."""
 
     def process_request(self, request: Request) -> None:
-        planned = self._planned(request)
+        planned = self._visits_and_url(request)
         known = None if planned is None else planned[0].known_of(planned[1])
         if known is None or known.is_gone or request.method not in _CONDITIONAL:
             return
@@ -107,7 +111,7 @@ class Conditions(_Middleware):
         is_conditional = self._take_back(request)
         if response.status in _OK:
             return response
-        if self._note(request, Answer(response.status, is_conditional=is_conditional)):
+        if self._plan_next_visit(request, Answer(response.status, is_conditional=is_conditional)):
             request.meta[_UNCHANGED] = True
         elif response.status in _MOVED and getattr(self._crawler.spider, "follows_moved_pages", False):
             visit = request.meta.get(CHANGE)
@@ -125,18 +129,16 @@ class Conditions(_Middleware):
         return bool(given)
 
 
-class Changes(_Middleware):
-    """A downloader middleware that detects unchanged pages by their digests, and withholds them.
-
-    It also withholds pages answered with a 304, but only after other middlewares have seen the answer: it may set
-    cookies.
-    """
+class Changes(_VisitMiddleware):
+    """A downloader middleware that withholds unchanged pages, by digest or 304, after others have seen the answer."""
 
     def process_response(self, request: Request, response: Response) -> Response:
         is_unchanged = request.meta.pop(_UNCHANGED, False)
         if response.status in _OK:
-            etag, modified = _value(response, b"ETag"), _value(response, b"Last-Modified")
-            is_unchanged = self._note(request, Answer(response.status, digest_of(response.body), etag, modified))
+            etag, modified = _header_value(response, b"ETag"), _header_value(response, b"Last-Modified")
+            names = type_told(dict.get(response.headers, b"Content-Type")), _charset_of(response)
+            answer = Answer(response.status, digest_of(response.body), etag, modified, False, *names)
+            is_unchanged = self._plan_next_visit(request, answer)
         if is_unchanged:
             raise PageUnchangedError(f"{request.url} has not changed")
         return response
@@ -150,6 +152,13 @@ _GIVEN = "_bigcrawl_conditions"
 _UNCHANGED = "_bigcrawl_unchanged"
 
 
-def _value(response: Response, name: bytes) -> bytes:
+def _charset_of(response: Response) -> str:
+    """Return the declared charset, or for HTML the one that is found; empty if all of its bytes are ASCII."""
+    declared = response.headers.get(b"Content-Type") or b""
+    named = http_content_type_encoding(declared.decode("latin-1"))
+    return named or (charset_of(response) or "" if isinstance(response, HtmlResponse) else "")
+
+
+def _header_value(response: Response, name: bytes) -> bytes:
     values: list[Any] = response.headers.getlist(name)
     return values[0] if len(values) == 1 and isinstance(values[0], bytes) else b""

@@ -1,7 +1,4 @@
-"""Revisits in `status`, `explain` and the list of changes.
-
-The record of a page's visits travels with its URL, so it is read where the URL is: in Redis, in the inbox, or on disk.
-"""
+"""Revisits in `status`, `explain` and the list of changes. A page's record is where its URL is."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import Config
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
-    from bigcrawl.views.feature import Explained
+    from bigcrawl.views.feature import ExplainedUrl
 
 
 class _RevisitView(FeatureView):
@@ -30,19 +27,27 @@ class _RevisitView(FeatureView):
     wants_record = True
 
     def reads_queues(self, config: Config) -> bool:
-        return config.of(RevisitConfig).rule != NEVER
+        return config.feature_config(RevisitConfig).rule != NEVER
 
     def status(self, counts: Mapping[str, int], reports: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-        late_s = max((report.get("visits_late_s", 0) for report in reports), default=0)
-        return {"revisits": {"waiting": counts["revisits"], "overdue": counts["overdue"], "late_s": late_s}}
+        known = list(reports)
+        late_s = max((report.get("visits_late_s", 0) for report in known), default=0)
+        visits, unchanged = (sum(report.get(name, 0) for report in known) for name in ("visits", "visits_unchanged"))
+        waiting = {"waiting": counts["revisits"], "overdue": counts["overdue"], "late_s": late_s}
+        return {"revisits": {**waiting, "visits": visits, "unchanged": unchanged}}
 
     def status_lines(self, status: Mapping[str, Any]) -> list[str]:
         found = status["revisits"]
         late = f"; visits come {length_text(found['late_s'], 1)} late" if found["late_s"] else ""
         text = f"revisits    {found['waiting']:,} pages wait for their next visit, {found['overdue']:,} overdue{late}"
-        return [text] if found["waiting"] else []
+        lines = [text] if found["waiting"] else []
+        if visits := found.get("visits"):
+            lines.append(
+                f"fresh       {found['unchanged'] / visits:.0%} of {visits:,} visits found the page as it was kept"
+            )
+        return lines
 
-    def explained(self, asked: Explained) -> dict[str, Any]:
+    def explained(self, asked: ExplainedUrl) -> dict[str, Any]:
         return {"revisit": _next_visit(asked)}
 
     def explained_rows(self, data: Mapping[str, Any]) -> dict[str, str]:
@@ -67,8 +72,8 @@ class _RevisitView(FeatureView):
         return {"url": address, "change": change, "time": visit.changed_s, "digest": digest, "visits": visit.number}
 
 
-def _next_visit(asked: Explained) -> dict[str, Any] | None:
-    policy, record = asked.config.of(RevisitConfig).rule, asked.record
+def _next_visit(asked: ExplainedUrl) -> dict[str, Any] | None:
+    policy, record = asked.config.feature_config(RevisitConfig).rule, asked.record
     if record is None:
         return {"policy": policy, "waits": False, "due": None} if asked.said else None
     try:

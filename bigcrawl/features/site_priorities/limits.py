@@ -1,5 +1,3 @@
-"""The priority that a rule gives to URLs."""
-
 from __future__ import annotations
 
 from typing import Final

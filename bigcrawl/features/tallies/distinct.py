@@ -30,7 +30,7 @@ def hash_of(name: str) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
-class Distinct:
+class DistinctCounter:
     """Counts distinct names in 4 KB, with a standard error of 1.6 %; up to a few hundred, almost exactly."""
 
     def __init__(self, registers: bytes = bytes(REGISTERS)) -> None:
@@ -50,7 +50,7 @@ class Distinct:
         index, rank = bits >> _REST_BITS, _RANK_MAX - (bits & _REST_MASK).bit_length()
         self._registers[index] = max(self._registers[index], rank)
 
-    def add_all(self, other: Distinct) -> None:
+    def add_all(self, other: DistinctCounter) -> None:
         self._registers = bytearray(map(max, self._registers, other.to_bytes()))
 
     @property

@@ -1,5 +1,3 @@
-"""Counts the most frequent names, and sums an amount, such as bytes, for each."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,11 +12,8 @@ class FrequentName(NamedTuple):
     amount: int
 
 
-class Frequent:
-    """Keeps a bounded number of names, and only one common count for the less frequent ones.
-
-    A dropped name that returns starts at 0 again, so its count may be too low, but never too high.
-    """
+class FrequentNames:
+    """Keeps a bounded number of names; a dropped one starts at 0 again, so its count may be too low, never too high."""
 
     def __init__(self, names_max: int) -> None:
         self._names_max = names_max
@@ -29,7 +24,7 @@ class Frequent:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def note(self, name: str, amount: int = 0, count: int = 1) -> None:
+    def count_name(self, name: str, amount: int = 0, count: int = 1) -> None:
         row = self._rows.get(name)
         if row is None:
             row = self._rows[name] = [0, 0]
@@ -40,7 +35,7 @@ class Frequent:
 
     def add_all(self, rows: Iterable[FrequentName], others: int = 0, others_amount: int = 0) -> None:
         for row in rows:
-            self.note(row.name, row.amount, row.times)
+            self.count_name(row.name, row.amount, row.times)
         self.others += others
         self.others_amount += others_amount
 

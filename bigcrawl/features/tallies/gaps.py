@@ -29,7 +29,7 @@ class NamedGap(NamedTuple):
         return self.gap_ms / self.due_ms
 
 
-class Gaps:
+class GapCounts:
     bounds = RATIOS
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Gaps:
         self._tightest: dict[str, NamedGap] = {}
         self._tightest_below = float("inf")  # gaps with a larger ratio are not among the tightest
 
-    def note(self, name: str, gap_ms: int, due_ms: int) -> None:
+    def count_gap(self, name: str, gap_ms: int, due_ms: int) -> None:
         if due_ms <= 0:
             return
         ratio = gap_ms / due_ms
@@ -46,18 +46,18 @@ class Gaps:
         else:
             self.counts[bisect_right(RATIOS, ratio)] += 1
         if ratio < self._tightest_below:
-            self._keep(NamedGap(name, gap_ms, due_ms))
+            self._keep_tightest(NamedGap(name, gap_ms, due_ms))
 
     def add_all(self, counts: Sequence[int], tightest: Iterable[NamedGap]) -> None:
         self.counts = [mine + theirs for mine, theirs in zip(self.counts, counts, strict=True)]
         for gap in tightest:
-            self._keep(gap)
+            self._keep_tightest(gap)
 
     @property
     def tightest(self) -> list[NamedGap]:
         return sorted(self._tightest.values(), key=lambda gap: (gap.ratio, gap.name))
 
-    def _keep(self, gap: NamedGap) -> None:
+    def _keep_tightest(self, gap: NamedGap) -> None:
         before = self._tightest.get(gap.name)
         if before is not None and before.ratio <= gap.ratio:
             return

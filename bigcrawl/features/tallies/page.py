@@ -1,17 +1,13 @@
-"""Counts this node's fetches, and sends the tallies to Redis: one field for each node, and one for all gone nodes.
-
-A node writes its totals since its start, so repeating a write is harmless. A killed node loses the counts of its last
-ten seconds. Failed writes are ignored.
-"""
+"""Counts this node's fetches, and sends the tallies to Redis: totals since its start, so a repeat is harmless."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from bigcrawl.features.tallies.counted import sum_of
 from bigcrawl.features.tallies.tallies import Tallies
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
@@ -20,6 +16,8 @@ from bigcrawl.scheduler.handout.observers import Observer
 from bigcrawl.scheduler.records.unread import reason_of, rule_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bigcrawl.scheduler.handout.observers import Headers, NodeSide
     from bigcrawl.scheduler.records.held import HeldUrl
 
@@ -40,6 +38,7 @@ class NodeTallies(Observer):
         self._repeated = self._sent_bytes = 0
         self._sent_ms = side.clock.monotonic_ms()
         self.tallies = Tallies()
+        self._totals: deque[tuple[int, int, int]] = deque()
 
     def record_headers(self, status: int, headers: Headers, body_bytes: int) -> None:
         get = dict.get  # Scrapy's own look-up costs ten times as much
@@ -58,7 +57,7 @@ class NodeTallies(Observer):
             self.tallies.record_part_read(reason)
 
     def record_gap(self, kind: str, name: str, gap_ms: int, due_ms: int) -> None:
-        self.tallies.gaps[kind].note(name, gap_ms, due_ms)
+        self.tallies.gaps[kind].count_gap(name, gap_ms, due_ms)
 
     def record_sent(self, urls: int, *, is_elsewhere: bool) -> None:
         self.tallies.record_sent(urls, is_elsewhere=is_elsewhere)
@@ -66,15 +65,28 @@ class NodeTallies(Observer):
     def record_look_up(self, pld: str) -> None:
         self.tallies.record_look_up()
 
+    def reported(self) -> Mapping[str, Any]:
+        """Return bytes of requests and look-ups a second, over the last ten seconds."""
+        totals = self._totals
+        totals.append((self._side.clock.monotonic_ms(), self._side.sent_bytes(), self.tallies.look_ups))
+        while len(totals) > 2 and totals[-1][0] - totals[1][0] >= SEND_MS:
+            totals.popleft()
+        since_ms, sent_bytes, look_ups = (now - then for now, then in zip(totals[-1], totals[0], strict=True))
+        seconds = max(since_ms, 1_000) / 1_000
+        return {
+            "sent_bytes_s": max(0, round(sent_bytes / seconds)),
+            "look_ups_s": max(0.0, round(look_ups / seconds, 2)),
+        }
+
     async def send(self, *, is_last: bool) -> None:
         """Send the tallies if `SEND_MS` have passed. If Redis has no memory for them, they are sent the next time."""
         now_ms = self._side.clock.monotonic_ms()
         if now_ms - self._sent_ms >= SEND_MS or is_last:
             self._sent_ms = now_ms
             with suppress(RedisRefusedError):
-                await self._send()
+                await self._send_tallies()
 
-    async def _send(self) -> None:
+    async def _send_tallies(self) -> None:
         repeated = self._side.repeated()
         self.tallies.record_repeated(repeated - self._repeated)
         self._repeated = repeated
@@ -90,10 +102,12 @@ class NodeTallies(Observer):
             self._has_written = not put.is_lost
         reports = self._side.reports()
         if put.nodes > len(reports) + 1 + GONE_MAX and min(reports, default=node) == node:
-            await self._fold()
+            await self._merge_gone_nodes()
 
-    async def _fold(self) -> None:
+    async def _merge_gone_nodes(self) -> None:
         """Merge the tallies of some gone nodes into one field. Costs about 60 ms of a worker thread."""
+        from bigcrawl.features.tallies.counted import sum_of
+
         keys, client = self._keys, self._side.client
         fields, beats = await client.commands([("HKEYS", keys.tallies), ("ZRANGE", keys.beats, 0, -1)])
         gone = sorted({*fields} - {GONE.encode(), *beats})[:GONE_MAX]
@@ -106,8 +120,8 @@ class NodeTallies(Observer):
         )
         if unreadable:
             return  # a node with a later version wrote them, and can read them
-        read = {name: _sha1(value) for name, value in nodes.items()}
-        call = scripts.fold_tallies(keys, GONE, _sha1(before) if before else "", total.to_bytes(), read)
+        read = {name: _sha1_hex(value) for name, value in nodes.items()}
+        call = scripts.fold_tallies(keys, GONE, _sha1_hex(before) if before else "", total.to_bytes(), read)
         await client.run([call])
 
 
@@ -115,5 +129,5 @@ def observer_of(side: NodeSide) -> NodeTallies:
     return NodeTallies(side)
 
 
-def _sha1(data: bytes) -> str:
+def _sha1_hex(data: bytes) -> str:
     return hashlib.sha1(data, usedforsecurity=False).hexdigest()

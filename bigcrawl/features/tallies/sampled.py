@@ -1,8 +1,4 @@
-"""A uniform sample of names, each with its exact count.
-
-A name's hash decides whether it is sampled, so the samples of two nodes can be added. Source: Gibbons, *Distinct
-sampling* (2001).
-"""
+"""A uniform sample of names, by hash, each with its exact count. Source: Gibbons, *Distinct sampling* (2001)."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ LEFT_OUT_MAX: Final = 8_192
 DEPTH_MAX: Final = 64
 
 
-class Sampled:
+class SampledCounts:
     """Counts one in `2 ** depth` names, at most `names_max`."""
 
     def __init__(self, names_max: int) -> None:
@@ -30,31 +26,31 @@ class Sampled:
     def counts(self) -> Mapping[str, int]:
         return self._counts
 
-    def note(self, name: str) -> None:
+    def count_name(self, name: str) -> None:
         count = self._counts.get(name)
         if count is not None:
             self._counts[name] = count + 1
         elif name not in self._left_out:
-            self._consider(name, 1)
+            self._count_if_sampled(name, 1)
 
     def add_all(self, counts: Mapping[str, int], depth: int) -> None:
-        self._thin(max(depth, self.depth))
+        self._drop_unsampled(max(depth, self.depth))
         for name, count in counts.items():
-            self._consider(name, count)
+            self._count_if_sampled(name, count)
 
-    def _consider(self, name: str, count: int) -> None:
-        if not self._keeps(name):
+    def _count_if_sampled(self, name: str, count: int) -> None:
+        if not self._is_sampled(name):
             if len(self._left_out) >= LEFT_OUT_MAX:
                 self._left_out.clear()
             self._left_out.add(name)
             return
         self._counts[name] = self._counts.get(name, 0) + count
         while len(self._counts) > self._names_max and self.depth < DEPTH_MAX:
-            self._thin(self.depth + 1)
+            self._drop_unsampled(self.depth + 1)
 
-    def _keeps(self, name: str) -> bool:
+    def _is_sampled(self, name: str) -> bool:
         return not hash_of(name) & ((1 << self.depth) - 1)
 
-    def _thin(self, depth: int) -> None:
+    def _drop_unsampled(self, depth: int) -> None:
         self.depth = depth
-        self._counts = {name: count for name, count in self._counts.items() if self._keeps(name)}
+        self._counts = {name: count for name, count in self._counts.items() if self._is_sampled(name)}

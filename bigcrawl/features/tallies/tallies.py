@@ -10,10 +10,10 @@ import msgpack
 from isal import isal_zlib
 
 from bigcrawl.exceptions import BigcrawlError
-from bigcrawl.features.tallies.distinct import Distinct
-from bigcrawl.features.tallies.frequent import Frequent, FrequentName
-from bigcrawl.features.tallies.gaps import Gaps, NamedGap
-from bigcrawl.features.tallies.sampled import DEPTH_MAX, Sampled
+from bigcrawl.features.tallies.distinct import DistinctCounter
+from bigcrawl.features.tallies.frequent import FrequentName, FrequentNames
+from bigcrawl.features.tallies.gaps import GapCounts, NamedGap
+from bigcrawl.features.tallies.sampled import DEPTH_MAX, SampledCounts
 from bigcrawl.media_types import type_told
 
 if TYPE_CHECKING:
@@ -66,15 +66,15 @@ class Tallies:
     def begin_anew(self) -> None:
         self.sizes = [0] * (SIZE_BITS + 1)
         self.ok_bytes = self.html = self.other_answers = self.other_bytes = 0
-        self.media_types = Frequent(MEDIA_TYPES_MAX)
-        self.encodings = Frequent(ENCODINGS_MAX)
+        self.media_types = FrequentNames(MEDIA_TYPES_MAX)
+        self.encodings = FrequentNames(ENCODINGS_MAX)
         self.unpacked = self.unpacked_from = self.unpacked_bytes = 0
-        self.robots = Frequent(1_000)
-        self.unread = Frequent(1_000)
-        self.hosts, self.plds, self.servers = Distinct(), Distinct(), Distinct()
-        self.pages_by_pld = Frequent(PLDS_MAX)
-        self.sampled_plds = Sampled(PLDS_MAX)
-        self.host_gaps, self.server_gaps, self.space_gaps = Gaps(), Gaps(), Gaps()
+        self.robots = FrequentNames(1_000)
+        self.unread = FrequentNames(1_000)
+        self.hosts, self.plds, self.servers = DistinctCounter(), DistinctCounter(), DistinctCounter()
+        self.pages_by_pld = FrequentNames(PLDS_MAX)
+        self.sampled_plds = SampledCounts(PLDS_MAX)
+        self.host_gaps, self.server_gaps, self.space_gaps = GapCounts(), GapCounts(), GapCounts()
         self.gaps = {"host": self.host_gaps, "server": self.server_gaps, "space": self.space_gaps}
         self.urls_sent = self.urls_sent_elsewhere = self.urls_repeated = self.look_ups = self.sent_bytes = 0
 
@@ -91,9 +91,9 @@ class Tallies:
         self.ok_bytes += body_bytes
         name = media_type_of(media_type)
         self.html += name == "text/html"
-        self.media_types.note(name, body_bytes)
+        self.media_types.count_name(name, body_bytes)
         if encoding and (packed := encoding_of(encoding)) != NOT_PACKED:
-            self.encodings.note(packed, body_bytes)
+            self.encodings.count_name(packed, body_bytes)
 
     def record_unpacked(self, packed_bytes: int, body_bytes: int) -> None:
         self.unpacked += 1
@@ -101,19 +101,19 @@ class Tallies:
         self.unpacked_bytes += body_bytes
 
     def record_robots(self, status: int | None, body_bytes: int) -> None:
-        self.robots.note(NO_ANSWER if status is None else str(status), body_bytes)
+        self.robots.count_name(NO_ANSWER if status is None else str(status), body_bytes)
 
     def record_page(self, host: str, pld: str, address: str, body_bytes: int) -> None:
         self.hosts.add(host)
         self.plds.add(pld)
         if address:
             self.servers.add(address)
-        self.pages_by_pld.note(pld, body_bytes)
-        self.sampled_plds.note(pld)
+        self.pages_by_pld.count_name(pld, body_bytes)
+        self.sampled_plds.count_name(pld)
 
     def record_part_read(self, reason: str) -> None:
         """Record that the page of a URL was not read, or only in part."""
-        self.unread.note(reason)
+        self.unread.count_name(reason)
 
     def record_look_up(self) -> None:
         self.look_ups += 1
@@ -122,7 +122,6 @@ class Tallies:
         self.urls_repeated += urls
 
     def record_sent_bytes(self, sent_bytes: int) -> None:
-        """Record how many bytes of requests were sent."""
         self.sent_bytes += sent_bytes
 
     def record_sent(self, urls: int, *, is_elsewhere: bool) -> None:
@@ -135,13 +134,13 @@ class Tallies:
         for name in _NUMBERS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in _FREQUENT:
-            theirs: Frequent = getattr(other, name)
+            theirs: FrequentNames = getattr(other, name)
             getattr(self, name).add_all(theirs.rows(), theirs.others, theirs.others_amount)
         for name in _DISTINCT:
             getattr(self, name).add_all(getattr(other, name))
         self.sampled_plds.add_all(other.sampled_plds.counts, other.sampled_plds.depth)
         for name in _GAPS:
-            gaps: Gaps = getattr(other, name)
+            gaps: GapCounts = getattr(other, name)
             getattr(self, name).add_all(gaps.counts, gaps.tightest)
 
     def to_bytes(self) -> bytes:
@@ -156,7 +155,7 @@ class Tallies:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Tallies:
-        return _unpacked(data, lambda values: _read(cls(), values))
+        return _unpack_with(data, lambda values: _read_tallies(cls(), values))
 
 
 _NUMBERS: Final = (
@@ -168,16 +167,16 @@ _DISTINCT: Final = ("hosts", "plds", "servers")
 _GAPS: Final = ("host_gaps", "server_gaps", "space_gaps")
 
 
-def pages_by_pld_of(data: bytes) -> Frequent:
-    def read(values: dict[str, Any]) -> Frequent:
-        frequent = Frequent(PLDS_MAX)
+def pages_by_pld_of(data: bytes) -> FrequentNames:
+    def read(values: dict[str, Any]) -> FrequentNames:
+        frequent = FrequentNames(PLDS_MAX)
         _read_frequent(frequent, values["pages_by_pld"])
         return frequent
 
-    return _unpacked(data, read)
+    return _unpack_with(data, read)
 
 
-def _unpacked(data: bytes, read: Callable[[dict[str, Any]], T]) -> T:
+def _unpack_with(data: bytes, read: Callable[[dict[str, Any]], T]) -> T:
     """Unpack tallies and return what `read` makes of them. `read` may raise any error if they are damaged."""
     try:
         version, values = msgpack.unpackb(isal_zlib.decompressobj().decompress(data, BYTES_MAX))
@@ -189,22 +188,22 @@ def _unpacked(data: bytes, read: Callable[[dict[str, Any]], T]) -> T:
     return found
 
 
-def _written_frequent(frequent: Frequent) -> list[Any]:
+def _written_frequent(frequent: FrequentNames) -> list[Any]:
     return [frequent.others, frequent.others_amount, [list(row) for row in frequent.rows()]]
 
 
-def _written_gaps(gaps: Gaps) -> list[Any]:
+def _written_gaps(gaps: GapCounts) -> list[Any]:
     return [gaps.counts, [list(gap) for gap in gaps.tightest]]
 
 
-def _read_frequent(mine: Frequent, value: Any) -> None:
+def _read_frequent(mine: FrequentNames, value: Any) -> None:
     mine.add_all((FrequentName(*row) for row in value[2]), *value[:2])
 
 
-def _read(tallies: Tallies, values: dict[str, Any]) -> Tallies:
+def _read_tallies(tallies: Tallies, values: dict[str, Any]) -> Tallies:
     readers: dict[str, Callable[[Any, Any], None]] = {
         **dict.fromkeys(_FREQUENT, _read_frequent),
-        **dict.fromkeys(_DISTINCT, lambda mine, value: mine.add_all(Distinct(value))),
+        **dict.fromkeys(_DISTINCT, lambda mine, value: mine.add_all(DistinctCounter(value))),
         **dict.fromkeys(_GAPS, lambda mine, value: mine.add_all(value[0], (NamedGap(*gap) for gap in value[1]))),
         "sampled_plds": lambda mine, value: mine.add_all(value[1], min(int(value[0]), DEPTH_MAX)),
     }

@@ -1,5 +1,3 @@
-"""The limits on totals."""
-
 from __future__ import annotations
 
 from typing import Final

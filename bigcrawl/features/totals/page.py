@@ -1,5 +1,3 @@
-"""Reports the bytes fetched for accounts with a limit on bytes."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

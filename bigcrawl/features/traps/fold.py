@@ -47,7 +47,7 @@ class Traps(Feature):
 
     @classmethod
     def of_config(cls, config: Config) -> Traps | None:
-        rules = TrapRules(config.of(TrapConfig).share, config.of(TrapConfig).divisor)
+        rules = TrapRules(config.feature_config(TrapConfig).share, config.feature_config(TrapConfig).divisor)
         return cls(rules) if rules.share else None
 
     def begin(self, tables: Tables, pld_of: Callable[[str], str]) -> StepPart:

@@ -1,5 +1,3 @@
-"""The metrics of trap-shaped URLs."""
-
 from __future__ import annotations
 
 from typing import Final
@@ -13,7 +11,7 @@ METRICS: Final = (
         "counter",
         "Trap-shaped URLs sent to the seen check, by kind; each counts under all its kinds.",
         "stats.py: bigcrawl/traps/{kind}",
-        lambda source: by_value(source.stat, "bigcrawl/traps/{kind}"),
+        lambda source: by_value(source.stat_value, "bigcrawl/traps/{kind}"),
         "kind",
         values_of("bigcrawl/traps/{kind}"),
     ),

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 def observer_of(side: NodeSide) -> TrapSigns | None:
     config = side.config
-    return TrapSigns(side) if config.of(TrapConfig).share and config.budget.policy != NO_POLICY else None
+    return TrapSigns(side) if config.feature_config(TrapConfig).share and config.budget.policy != NO_POLICY else None
 
 
 class TrapSigns(Observer):
     def __init__(self, side: NodeSide) -> None:
-        traps = side.config.of(TrapConfig)
+        traps = side.config.feature_config(TrapConfig)
         self._pld_of = side.pld_of
         self._was_fetched = side.was_fetched
         self._same_content = SameContent(traps.same_share, side.pld_of, side.pld_key)
@@ -31,13 +31,13 @@ class TrapSigns(Observer):
     def record_answer(self, held: HeldUrl, body: bytes) -> bytes:
         if self._was_fetched(held):
             return b""  # a revisited page has its own content again, which proves nothing
-        marks = self._same_content.note(held.host, body)
+        marks = self._same_content.record_page(held.host, body)
         if self._wildcards.has_verdicts:
-            marks += self._wildcards.take(self._pld_of(held.host))
+            marks += self._wildcards.take_verdict(self._pld_of(held.host))
         return marks
 
     def record_look_up(self, pld: str) -> None:
-        self._wildcards.note(pld)
+        self._wildcards.count_host(pld)
 
     async def close(self) -> None:
         await self._wildcards.close()

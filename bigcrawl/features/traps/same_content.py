@@ -1,8 +1,4 @@
-"""Detects PLDs that serve the same content under many URLs, from the pages that a node fetches.
-
-Only the owner of a PLD's partition fetches the PLD's pages. In windows of `WINDOW` pages, it counts how many had the
-same bytes as another. A changed verdict goes to the partition with the outcome of the page that filled the window.
-"""
+"""Detects PLDs that serve the same content under many URLs, in windows of `WINDOW` pages fetched by this node."""
 
 from __future__ import annotations
 
@@ -30,7 +26,7 @@ PLDS_KEPT: Final = 20_000
 _BITS: Final = 256
 
 
-class _Seen:
+class _PageWindow:
     """A window of pages; the checksum of each page's content sets one of `bits`."""
 
     __slots__ = ("bits", "pages", "sent")
@@ -46,37 +42,38 @@ class SameContent:
         self._least = math.ceil(share * WINDOW)
         self._pld_of = pld_of
         self._pld_key = pld_key
-        self._seen: OrderedDict[str, _Seen] = OrderedDict()
+        self._seen: OrderedDict[str, _PageWindow] = OrderedDict()
 
-    def note(self, host: str, body: bytes) -> bytes:
+    def record_page(self, host: str, body: bytes) -> bytes:
         pld = self._pld_of(host)
         seen = self._seen.get(pld)
         if seen is None:
-            seen = self._seen[pld] = _Seen()
+            seen = self._seen[pld] = _PageWindow()
             if len(self._seen) > PLDS_KEPT:
                 self._seen.popitem(last=False)
         else:
             self._seen.move_to_end(pld)
         seen.pages += 1
         seen.bits |= 1 << isal_zlib.crc32(body) % _BITS
-        return self._judge(pld, seen) if seen.pages >= WINDOW else b""
+        return self._end_window(pld, seen) if seen.pages >= WINDOW else b""
 
-    def _judge(self, pld: str, seen: _Seen) -> bytes:
-        same = max(0, WINDOW - _different(seen.bits))
+    def _end_window(self, pld: str, seen: _PageWindow) -> bytes:
+        same = max(0, WINDOW - _estimate_distinct(seen.bits))
         verdict = same if same >= self._least else 0
         seen.pages = seen.bits = 0
         if bool(verdict) == seen.sent:
             return b""
         if verdict:
             logger.info(
-                "%(pld)s is taken for a trap: about %(same)d of its last %(window)d pages had the content of others",
+                "%(pld)s is considered a trap: about %(same)d of its last %(window)d pages had the same content as "
+                "other pages",
                 {"pld": pld, "same": same, "window": WINDOW},
             )
         seen.sent = bool(verdict)
         return pack_same_content(self._pld_key(pld), verdict)
 
 
-def _different(bits: int) -> int:
+def _estimate_distinct(bits: int) -> int:
     """Estimate, by linear counting, how many different contents have set these bits."""
     free = _BITS - bits.bit_count()
     return round(-_BITS * math.log(free / _BITS)) if free else WINDOW

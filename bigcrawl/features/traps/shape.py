@@ -1,8 +1,4 @@
-"""Marks URLs whose shape resembles those of a trap, before anything is fetched.
-
-One such URL proves nothing: archives have dates, shops have parameters. `verdicts` looks for many of them among a
-domain's newest URLs. A new kind goes to the end of `KINDS`, because the bits of a URL's kinds are on disk.
-"""
+"""Marks URLs shaped like a trap's, which alone proves nothing. New kinds go to the end: their bits are on disk."""
 
 from __future__ import annotations
 
@@ -35,7 +31,7 @@ _has_month = re.compile(
 ).search
 
 
-class Shapes:
+class UrlShapes:
     def __init__(self, config: TrapConfig) -> None:
         self._url_bytes = config.url_bytes
         self._repeats = config.repeats
@@ -57,9 +53,9 @@ class Shapes:
         if has_query and query.count("&") >= self._parameters - 1:
             found |= PARAMETERS
         rest = rest.lower()
-        if (_holds(rest, _OF_CALENDARS) or (has_query and _holds(rest, _OF_MONTHS))) and _has_month(rest):
+        if (_contains_any(rest, _OF_CALENDARS) or (has_query and _contains_any(rest, _OF_MONTHS))) and _has_month(rest):
             found |= CALENDAR
-        if (has_query or ";" in rest or "/(" in rest) and _holds(rest, _OF_SESSIONS) and _has_session(rest):
+        if (has_query or ";" in rest or "/(" in rest) and _contains_any(rest, _OF_SESSIONS) and _has_session(rest):
             found |= SESSION
         return found
 
@@ -70,7 +66,7 @@ class Shapes:
         return any(times >= self._repeats and segment for segment, times in Counter(segments).items())
 
 
-def _holds(text: str, words: tuple[str, ...]) -> bool:
+def _contains_any(text: str, words: tuple[str, ...]) -> bool:
     for word in words:  # any() over a generator takes three times as long  # noqa: SIM110
         if word in text:
             return True

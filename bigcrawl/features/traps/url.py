@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bigcrawl.features.traps.settings import TrapConfig
-from bigcrawl.features.traps.shape import Shapes, kinds_of
+from bigcrawl.features.traps.shape import UrlShapes, kinds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def traits_of(config: Config) -> Callable[[str, int], int] | None:
-    traps = config.of(TrapConfig)
-    return Shapes(traps).traits if traps.share else None
+    traps = config.feature_config(TrapConfig)
+    return UrlShapes(traps).traits if traps.share else None
 
 
 def stats_of(traits: int) -> list[str]:

@@ -134,13 +134,13 @@ def record_shapes(table: Bucket, urls: Sequence[QueuedUrl], plds: KeyArray, rule
         if of_kind.any():
             records[kind] += np.bincount(whose[of_kind], minlength=len(keys)).astype(np.uint32)
     before = records["caught"].copy()
-    _weigh(records, concerned, rules.share)
+    _update_verdicts(records, concerned, rules.share)
     changed = np.flatnonzero((records["caught"] != 0) != (before != 0))
     changes = [(int(np.argmax(whose == at)), trap_verdict_of(records[at])) for at in changed]
     return TrapUpdate(keys[concerned], records[concerned], changes)
 
 
-def _weigh(records: ValueArray, concerned: npt.NDArray[np.bool_], share: float) -> None:
+def _update_verdicts(records: ValueArray, concerned: npt.NDArray[np.bool_], share: float) -> None:
     full = concerned & (records["urls"] >= WINDOW)
     if not full.any():
         return

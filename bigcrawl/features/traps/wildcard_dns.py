@@ -1,8 +1,4 @@
-"""Detects PLDs whose DNS has an address for any name, which gives a link farm unlimited hosts (IRLbot §1.2, §5).
-
-After a number of a PLD's hosts have been looked up, and whenever that number doubles, the node looks up a random name.
-If it has an address, the verdict goes to the PLD's partition with the outcome of the next page from the PLD.
-"""
+"""Detects PLDs whose DNS has an address for any name, by random names, unlimited hosts of a farm (IRLbot §1.2, §5)."""
 
 from __future__ import annotations
 
@@ -41,14 +37,14 @@ class WildcardDns:
         self._asking: set[asyncio.Task[None]] = set()
         self._verdicts: dict[str, bytes] = {}
 
-    def note(self, pld: str) -> None:
+    def count_host(self, pld: str) -> None:
         count = self._looked_up.get(pld, 0) + 1
         self._looked_up[pld] = count
         self._looked_up.move_to_end(pld)
         if len(self._looked_up) > PLDS_KEPT:
             self._looked_up.popitem(last=False)
         if count >= self._hosts and _is_power_of_two(count / self._hosts):
-            task = asyncio.get_running_loop().create_task(self._ask(pld), name=f"wildcard {pld}")
+            task = asyncio.get_running_loop().create_task(self._test_pld(pld), name=f"wildcard {pld}")
             self._asking.add(task)
             task.add_done_callback(self._asking.discard)
 
@@ -56,7 +52,7 @@ class WildcardDns:
     def has_verdicts(self) -> bool:
         return bool(self._verdicts)
 
-    def take(self, pld: str) -> bytes:
+    def take_verdict(self, pld: str) -> bytes:
         return self._verdicts.pop(pld, b"")
 
     async def close(self) -> None:
@@ -65,7 +61,7 @@ class WildcardDns:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _ask(self, pld: str) -> None:
+    async def _test_pld(self, pld: str) -> None:
         try:
             found = bool(await self._lookup(f"{secrets.token_hex(LABEL_BYTES)}.{pld}"))
         except DnsError as error:

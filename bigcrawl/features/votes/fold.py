@@ -1,82 +1,34 @@
-"""Votes in a partition: sums pages' votes for each of its URLs, fetched or not.
-
-An admitted URL carries its received rank, so that the fetching node knows its page's rank.
-"""
+"""Votes in a partition: its table, and if they are counted, a part of each step."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
-
-import numpy as np
+from typing import TYPE_CHECKING, ClassVar
 
 from bigcrawl.drum.bucket import Kind
-from bigcrawl.features.votes.ranks import NOT_GIVEN, VOTES, codes_of, flags_with, no_votes, summed
-from bigcrawl.features.votes.rows import VOTED
+from bigcrawl.features.votes.rows import TABLE, VOTES
 from bigcrawl.features.votes.settings import VoteConfig
 from bigcrawl.scheduler.partition.fold.feature import Feature, StepPart
-from bigcrawl.scheduler.records.member import PRIORITY_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    import numpy.typing as npt
+    from collections.abc import Callable
 
     from bigcrawl.config import Config
-    from bigcrawl.drum.bucket import Bucket
-    from bigcrawl.drum.format import KeyArray
-    from bigcrawl.features.votes.ranks import VoteArray
     from bigcrawl.scheduler.partition.tables import Tables
-    from bigcrawl.scheduler.records.queued_url import QueuedUrl
-
-_TABLE: Final = "votes"
 
 
 class Votes(Feature):
     name = "votes"
-    tables: ClassVar = {_TABLE: Kind("vote", VOTES, fresh_max=1024)}
+    tables: ClassVar = {TABLE: Kind("vote", VOTES, fresh_max=1024)}
     changes_scores = True
 
     @classmethod
     def of_config(cls, config: Config) -> Votes | None:
-        return cls() if config.of(VoteConfig).are_counted else None
+        return cls() if config.feature_config(VoteConfig).are_counted else None
 
     def begin(self, tables: Tables, pld_of: Callable[[str], str]) -> StepPart:
-        return _VoteStep(tables, pld_of)
+        from bigcrawl.features.votes.step import VoteStep
 
-
-class _VoteStep(StepPart):
-    def fold_rows(self, rows: Mapping[int, npt.NDArray[Any]]) -> None:
-        voted, table = rows[VOTED], self.tables[_TABLE]
-        if not len(voted):
-            return
-        keys, whose = np.unique(voted["key"], return_inverse=True)
-        before = _votes_of(table, keys)
-        after = summed(voted, before, whose)
-        changed = after != before
-        if changed.any():
-            self.tables.commit(table, table.put(keys[changed], after[changed]))
-
-    def known_of(self, urls: Sequence[QueuedUrl]) -> Mapping[str, npt.NDArray[Any]]:
-        votes = self._votes_for(urls)
-        return {
-            "given": np.minimum(votes["given"], PRIORITY_MAX),
-            "received": votes["received"].astype(np.float64),
-        }
-
-    def admitted(self, urls: list[QueuedUrl]) -> list[QueuedUrl]:
-        codes = codes_of(self._votes_for(urls)["received"]).tolist()
-        return [url._replace(flags=flags_with(url.flags, code)) for url, code in zip(urls, codes, strict=True)]
-
-    def _votes_for(self, urls: Sequence[QueuedUrl]) -> VoteArray:
-        return _votes_of(self.tables[_TABLE], np.array([url.key for url in urls], dtype=np.uint64))
-
-
-def _votes_of(table: Bucket, keys: KeyArray) -> VoteArray:
-    if not len(table):
-        return no_votes(keys)
-    found, votes = table.values(keys)
-    votes["given"][~found] = NOT_GIVEN
-    return votes
+        return VoteStep(tables, pld_of)
 
 
 FEATURE = Votes

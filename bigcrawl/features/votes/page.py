@@ -1,8 +1,3 @@
-"""Collects pages' votes for the URLs that they link to. Votes are hints, and are added up by URL until sent.
-
-If pages have no ranks, a vote that was sent recently is not sent again.
-"""
-
 from __future__ import annotations
 
 from functools import lru_cache
@@ -32,14 +27,11 @@ _MASK: Final = (1 << 64) - 1
 
 
 def observer_of(side: NodeSide) -> PageVotes:
-    return PageVotes(side, have_ranks=side.config.of(VoteConfig).have_ranks)
+    return PageVotes(side, have_ranks=side.config.feature_config(VoteConfig).have_ranks)
 
 
 class Ballot:
-    """The URLs found on a page so far, each with its highest priority.
-
-    A page distributes its rank at its first visit only. A link to itself does not count.
-    """
+    """The URLs found on a page so far, each with its highest priority. A page gives its rank once, to other pages."""
 
     __slots__ = ("_votes", "hands_on", "page", "priorities", "received")
 
@@ -57,7 +49,7 @@ class Ballot:
                 priorities[url] = priority
 
     def end(self) -> None:
-        self._votes.cast(self)
+        self._votes.cast_votes(self)
 
 
 class PageVotes(Observer):
@@ -79,7 +71,7 @@ class PageVotes(Observer):
     def links_of(self, held: HeldUrl) -> Ballot:
         return Ballot(self, held.url, received_of(held.fields.flags), hands_on=not self._was_fetched(held))
 
-    def cast(self, ballot: Ballot) -> None:
+    def cast_votes(self, ballot: Ballot) -> None:
         if not ballot.priorities:
             return
         has_rank = self._have_ranks and ballot.hands_on
@@ -90,9 +82,9 @@ class PageVotes(Observer):
             except (ValueError, IndexError):
                 continue  # not a URL of the web
             if has_rank or self._recent.remember(key ^ level_of(priority) * _LEVEL_STEP & _MASK):
-                self._add(partition, key, share, priority)
+                self._add_vote(partition, key, share, priority)
 
-    def _add(self, partition: int, key: int, share: float, priority: int) -> None:
+    def _add_vote(self, partition: int, key: int, share: float, priority: int) -> None:
         votes = self._waiting.setdefault(partition, {})
         before = votes.get(key)
         if before is not None:

@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 
 class _ByReceived:
-    """Scores URLs as OPIC does: by the quantile of their received rank among recently scored URLs.
-
-    Fixed bounds would not work, because received ranks depend on how many links pages have, and grow with the crawl.
-    """
+    """Scores URLs as OPIC does: by the quantile of their received rank among recently scored URLs; ranks only grow."""
 
     _REMEMBERED: Final = 1 << 16
     _PLACES: Final = (0.5, 0.8, 0.95, 1.0)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bigcrawl.features.votes.rows import SHARE_MAX
+from bigcrawl.features.votes.rows import SHARE_MAX, VOTES
 from bigcrawl.scheduler.records.queued_url import ADMITTED_SHIFT
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 DAMPING: Final = 0.85
 BASE: Final = 1 - DAMPING
 
-VOTES: Final = np.dtype([("received", "<f4"), ("given", "<i4")])
-
 NOT_GIVEN: Final = -(1 << 31)
 """A priority below all others: no page has given one."""
 
@@ -39,7 +37,7 @@ _MIDDLE: Final = 128
 _PER_OCTAVE: Final = 4
 
 
-def summed(rows: VoteArray, before: VoteArray, whose: npt.NDArray[np.intp]) -> VoteArray:
+def sum_votes(rows: VoteArray, before: VoteArray, whose: npt.NDArray[np.intp]) -> VoteArray:
     after = before.copy()
     shares = np.bincount(whose, weights=rows["share"], minlength=len(before))
     after["received"] = np.minimum(before["received"] + shares, SHARE_MAX)

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 VOTED: Final = 6
 ALONE: Final = VOTED
 
+TABLE: Final = "votes"
+VOTES: Final = np.dtype([("received", "<f4"), ("given", "<i4")])
+
 KINDS: Final = {VOTED: np.dtype([("key", "<u8"), ("share", "<f4"), ("given", "<i4")])}
 
 SHARE_MAX: Final = 1e9

@@ -22,7 +22,7 @@ class VoteConfig(Group):
         "BIGCRAWL_LINK_VOTES",
         False,
         "Whether a URL that waits on disk is raised when it is found again on a page that gives it a higher priority. "
-        "Costs 16 bytes in Redis for a link that was not sent lately, and as many on disk for a URL.",
+        "Costs 16 bytes in Redis for a link that was not sent recently, and as many on disk for a URL.",
         alike=True,
         title="Votes",
     )
@@ -37,4 +37,4 @@ CONFIG: Final = VoteConfig
 
 
 def is_on(config: Config) -> bool:
-    return config.of(VoteConfig).are_counted
+    return config.feature_config(VoteConfig).are_counted

@@ -22,7 +22,7 @@ class WholeHosts(Feature):
 
     @classmethod
     def of_config(cls, config: Config) -> WholeHosts | None:
-        at_once = config.of(WholeHostConfig).at_once
+        at_once = config.feature_config(WholeHostConfig).at_once
         return cls(max(1, at_once // config.crawl.partitions)) if at_once else None
 
     def begin(self, tables: Tables, pld_of: Callable[[str], str]) -> StepPart:

@@ -1,7 +1,5 @@
 """Tells links within a host from entries, which begin a host.
 
-A link within a host is urgent, so that it is in the highest front queue, and carries its depth from the entry.
-
 Source: UbiCrawler §3 (a host that is met is visited whole), §6 (the limit on its depth). Differs: pages beyond the
 limit become entries, as with a limit of 0 all pages are.
 """
@@ -25,7 +23,6 @@ def depth_of_links(page_depth: int, depth_max: int) -> int:
 
 
 def split(urls: Sequence[str], is_inside: Callable[[str], bool]) -> tuple[list[str], list[str]]:
-    """Return the URLs within the host of their page, and the others."""
     inside: list[str] = []
     entries: list[str] = []
     for url in urls:

@@ -10,6 +10,8 @@ from bigcrawl.setting_group import Group, setting
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from bigcrawl.config import Config
+
 FRONT_QUEUES_MIN: Final = 4
 """With fewer, links within hosts would share a queue with others."""
 
@@ -46,3 +48,7 @@ class WholeHostConfig(Group):
 
 
 CONFIG: Final = WholeHostConfig
+
+
+def is_on(config: Config) -> bool:
+    return bool(config.feature_config(WholeHostConfig).at_once)

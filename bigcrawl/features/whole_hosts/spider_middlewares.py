@@ -31,7 +31,7 @@ class WholeHostLinks:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        found = cls(read_config(crawler.settings).of(WholeHostConfig).depth)
+        found = cls(read_config(crawler.settings).feature_config(WholeHostConfig).depth)
         crawler.signals.connect(found.request_scheduled, signals.request_scheduled)
         return found
 
@@ -96,5 +96,5 @@ def _host_of(url: str, base: str = "") -> str:
         return ""
 
 
-def middlewares_of(config: Config) -> Mapping[type, int]:
-    return {WholeHostLinks: ORDER} if config.of(WholeHostConfig).at_once else {}
+def middlewares_of(_config: Config) -> Mapping[type, int]:
+    return {WholeHostLinks: ORDER}

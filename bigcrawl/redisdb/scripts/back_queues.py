@@ -1,11 +1,9 @@
-"""Calls for URLs that wait in Redis."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import RewoundError
-from bigcrawl.redisdb.scripts.call import Call, owned
+from bigcrawl.redisdb.scripts.call import Call, parse_if_owned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,23 +23,36 @@ def admit_urls(
     *,
     chosen: int = 0,
     left_out: int = 0,
+    head_start_ms: int = 0,
 ) -> Call[bool]:
     """Admit batch `number` of rows (host, order, member); False if it had been admitted before.
 
-    `chosen` counts the URLs of all batches so far, `left_out` this batch's URLs that have ended since.
+    `chosen` counts the URLs of all batches so far, `left_out` this batch's URLs that have ended since. Hosts without a
+    record are due `head_start_ms` earlier.
     """
     flat = tuple(value for url in urls for value in url)
 
     def parse(reply: int) -> bool:
         if reply == -2:
-            raise RewoundError(f"partition {keys.partition}: Redis lacks an admit batch before {number}")
+            raise RewoundError(f"partition {keys.partition}: Redis has not accepted the admit batch before {number}")
         return bool(reply)
 
     return Call(
         "admit_urls",
         (keys.owner, keys.state, keys.ready, keys.busy, keys.back, keys.host, keys.batches),
-        (now_ms, identity.node, identity.epoch, number, packed_keys, connections, chosen, left_out, *flat),
-        owned(keys, parse),
+        (
+            now_ms,
+            identity.node,
+            identity.epoch,
+            number,
+            packed_keys,
+            connections,
+            chosen,
+            left_out,
+            head_start_ms,
+            *flat,
+        ),
+        parse_if_owned(keys, parse),
     )
 
 
@@ -53,6 +64,6 @@ def drop_urls(
         "drop_urls",
         (keys.owner, keys.state, keys.ready, keys.back, keys.inbox),
         (identity.node, identity.epoch, identity.generation, host, counter, *flat),
-        owned(keys, int),
+        parse_if_owned(keys, int),
         keys.partition,
     )

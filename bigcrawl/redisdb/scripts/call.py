@@ -1,5 +1,3 @@
-"""A script call, the identity of its caller, and refusals."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -17,10 +15,7 @@ Value = str | bytes | int | float
 
 
 class Call(NamedTuple, Generic[T]):
-    """One script call, ready to be sent.
-
-    `in_doubt` is the partition that must be reconciled if the reply is lost; None if the call is safe to repeat.
-    """
+    """One script call; `in_doubt` is the partition to reconcile if the reply is lost, None if a repeat is safe."""
 
     name: str
     keys: tuple[str, ...]
@@ -41,17 +36,17 @@ class Identity:
 _ANOTHER_OWNER, _STALE = -1, -3
 
 
-def owned(partition: PartitionKeys, parse: Callable[[Any], T]) -> Callable[[Any], T]:
+def parse_if_owned(partition: PartitionKeys, parse: Callable[[Any], T]) -> Callable[[Any], T]:
     def parse_owned(reply: Any) -> T:
         code = reply[0] if isinstance(reply, list) else reply
         if code in (_ANOTHER_OWNER, _STALE):
-            refuse(partition, code)
+            raise_refusal(partition, code)
         return parse(reply)
 
     return parse_owned
 
 
-def refuse(partition: PartitionKeys, code: int) -> NoReturn:
+def raise_refusal(partition: PartitionKeys, code: int) -> NoReturn:
     if code == _ANOTHER_OWNER:
         raise OwnershipLostError(f"partition {partition.partition} has another owner")
     raise StaleCallError(f"partition {partition.partition} was reconciled while a call was under way")

@@ -1,8 +1,6 @@
-"""Calls for state that the nodes of a crawl share, or all crawls on a server."""
-
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bigcrawl.redisdb.keys import CLOCK, CRAWLS
 from bigcrawl.redisdb.scripts.call import Call
@@ -31,7 +29,7 @@ def check_rights(rows: Sequence[tuple[str, str]]) -> Call[list[tuple[str, str]]]
     return Call("check_rights", (CLOCK,), tuple(word for row in rows for word in row), parse)
 
 
-class Company(NamedTuple):
+class CrawlCompany(NamedTuple):
     has_others: bool
     all_hold: bool
     longest_ms: int
@@ -47,24 +45,64 @@ def meet_crawls(
     leave: bool = False,
     rest_ms: int = 0,
     now_ms: int = 0,
-) -> Call[Company]:
+) -> Call[CrawlCompany]:
     """Announce that a node is alive or leaves; `rest_ms` is how long its hosts still rest after it has left."""
 
-    def parse(reply: list[int]) -> Company:
-        return Company(bool(reply[0]), bool(reply[1]), int(reply[2]))
+    def parse(reply: list[int]) -> CrawlCompany:
+        return CrawlCompany(bool(reply[0]), bool(reply[1]), int(reply[2]))
 
     args = (now_ms, node, crawl, lease_ms, int(holds), delay_ms, 0 if leave else 1, rest_ms)
     return Call("meet_crawls", (CRAWLS,), args, parse)
 
 
-def beat_node(
-    keys: CrawlKeys, node: str, report: str, lease_ms: int, *, leave: bool = False, now_ms: int = 0
-) -> Call[dict[str, str]]:
-    def parse(reply: list[Any]) -> dict[str, str]:
-        names = [value.decode() for value in reply[1:]]
-        return dict(zip(names[::2], names[1::2], strict=True))
+class NodesMade(NamedTuple):
+    """What one node, or all nodes, made: scraped items, and warnings and errors of the log."""
 
-    return Call("beat_node", (keys.nodes, keys.beats), (now_ms, node, report, lease_ms, 0 if leave else 1), parse)
+    items: int = 0
+    warnings: int = 0
+    errors: int = 0
+
+
+NOTHING_MADE: Final = NodesMade()
+
+
+class BeatReply(NamedTuple):
+    reports: dict[str, str]
+    made: NodesMade
+
+
+def beat_node(
+    keys: CrawlKeys,
+    node: str,
+    report: str,
+    lease_ms: int,
+    made: Sequence[int] = (),
+    *,
+    leave: bool = False,
+    is_first: bool = False,
+    now_ms: int = 0,
+) -> Call[BeatReply]:
+    """Send a heartbeat, and what the node `made` since its start; nothing if another node says that it is dead."""
+
+    def parse(reply: list[Any]) -> BeatReply:
+        names = [value.decode() for value in reply[4:]]
+        return BeatReply(dict(zip(names[::2], names[1::2], strict=True)), NodesMade(*reply[1:4]))
+
+    args = (now_ms, node, report, lease_ms, 0 if leave else 1, int(is_first), *made)
+    return Call("beat_node", (keys.nodes, keys.beats, keys.counts, keys.events), args, parse)
+
+
+def put_recent(keys: CrawlKeys, node: str, recent: str, gone_max: int) -> Call[int]:
+    """Write what a node did last; that of `gone_max` nodes which are gone stays."""
+    return Call("put_recent", (keys.recent, keys.nodes), (node, recent, gone_max), int)
+
+
+def record_event(keys: CrawlKeys, at_ms: int, kind: str, node: str = "", text: str = "") -> Call[int]:
+    return Call("record_event", (keys.events,), (at_ms, kind, node, text), int)
+
+
+def announce_end(keys: CrawlKeys, counters: bytes, now_ms: int = 0) -> Call[int]:
+    return Call("announce_end", (keys.crawl, keys.events), (now_ms, counters), int)
 
 
 def claim_start(

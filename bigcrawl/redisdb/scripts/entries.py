@@ -28,7 +28,7 @@ class EntryBatch(NamedTuple):
     entries: tuple[Entry, ...]
 
 
-class Taken(NamedTuple):
+class TakenEntries(NamedTuple):
     """A batch, or the type of a key that cannot have entries."""
 
     batch: EntryBatch | None = None
@@ -44,27 +44,27 @@ def take_entries(
     bytes_max: int,
     entry_bytes_max: int,
     now_ms: int = 0,
-) -> Call[Taken]:
+) -> Call[TakenEntries]:
     """Take a batch of entries, and end the batch `ended`. With `entries_max` 0, only renew the lease of `batch`.
 
     `batch` must be a new name, unless the call is repeated.
     """
     args = (now_ms, batch, lease_ms, ended, entries_max, bytes_max, entry_bytes_max)
-    return Call("take_entries", (keys.list, keys.entries, keys.leases), args, _taken)
+    return Call("take_entries", (keys.list, keys.entries, keys.leases), args, _parse_taken)
 
 
-def _taken(reply: list[bytes]) -> Taken:
+def _parse_taken(reply: list[bytes]) -> TakenEntries:
     if not reply:
-        return Taken()
+        return TakenEntries()
     name, packed = reply
     if not name:
-        return Taken(wrong_type=packed.decode())
+        return TakenEntries(wrong_type=packed.decode())
     number, *rest = msgpack.unpackb(packed, raw=True) if packed else (0,)
     rows = zip(rest[::2], rest[1::2], strict=True)
-    return Taken(EntryBatch(name.decode(), number, tuple(_entry(data, score) for data, score in rows)))
+    return TakenEntries(EntryBatch(name.decode(), number, tuple(_parse_entry(data, score) for data, score in rows)))
 
 
-def _entry(data: bytes | int, score: bytes) -> Entry:
+def _parse_entry(data: bytes | int, score: bytes) -> Entry:
     if isinstance(data, bytes):
         return Entry(data, len(data), float(score or 0))
     return Entry(None, data, float(score or 0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from bigcrawl.redisdb.scripts.call import Call, refuse
+from bigcrawl.redisdb.scripts.call import Call, raise_refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ class TakenUrl(NamedTuple):
     member: bytes
 
 
-class Exchanged(NamedTuple):
+class ExchangeReply(NamedTuple):
     """The reply of `exchange_urls`.
 
     Attributes:
@@ -65,19 +65,19 @@ NO_NEWS: Final = HostNews()
 _ANSWERED: Final = HostNews(ANSWERS)
 
 
-def moved(order: int | None) -> HostNews:
+def news_of_move(order: int | None) -> HostNews:
     return NO_NEWS if order is None else HostNews("", order)
 
 
-def answers(order: int | None = None) -> HostNews:
+def news_of_answer(order: int | None = None) -> HostNews:
     return _ANSWERED if order is None else HostNews(ANSWERS, order)
 
 
-def fails(why: str, backoff: tuple[int, int, int, int], order: int | None = None) -> HostNews:
+def news_of_failure(why: str, backoff: tuple[int, int, int, int], order: int | None = None) -> HostNews:
     return HostNews(why, "" if order is None else order, *backoff)
 
 
-class Ended(NamedTuple):
+class EndedUrl(NamedTuple):
     """The end of a taken URL.
 
     Attributes:
@@ -105,12 +105,12 @@ def exchange_urls(
     urls_max: int,
     horizon_ms: int,
     delay_ms: int,
-    ended: Sequence[Ended] = (),
+    ended: Sequence[EndedUrl] = (),
     now_ms: int = 0,
     outcomes: bytes = b"",
     timed: bytes = b"",
     ahead: Sequence[tuple[str, int]] = (),
-) -> Call[Exchanged]:
+) -> Call[ExchangeReply]:
     """End taken URLs, then take URLs of the hosts `ahead`, up to a number each, and of hosts due within the horizon.
 
     Due hosts give one each, earliest first. The node paces hosts `ahead`.
@@ -124,11 +124,11 @@ def exchange_urls(
         args += end.news
         args.append(end.waited_ms)
 
-    def parse(reply: list[Any]) -> Exchanged:
+    def parse(reply: list[Any]) -> ExchangeReply:
         if reply[0] < 0:
-            refuse(keys, reply[0])
+            raise_refusal(keys, reply[0])
         rows = zip(map(bytes.decode, reply[4::3]), reply[5::3], reply[6::3], strict=True)
         urls = [_new_tuple(TakenUrl, row) for row in rows]
-        return _new_tuple(Exchanged, (reply[0], reply[1], reply[2], urls, reply[3]))
+        return _new_tuple(ExchangeReply, (reply[0], reply[1], reply[2], urls, reply[3]))
 
     return Call("exchange_urls", keys.for_exchange, tuple(args), parse, keys.partition)

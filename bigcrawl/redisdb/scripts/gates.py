@@ -1,5 +1,3 @@
-"""Calls that decide when a fetch may start."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -36,7 +34,7 @@ def pass_gates(
     )
 
 
-class Starts(NamedTuple):
+class StartTimes(NamedTuple):
     now_us: int
     first_us: int
     step_us: int
@@ -54,12 +52,12 @@ def grant_starts(
     given_back: int,
     horizon_ms: int,
     now_ms: int = 0,
-) -> Call[Starts]:
+) -> Call[StartTimes]:
     return Call(
         "grant_starts",
         (keys.speed,),
         (now_ms, page_us, bytes_us, debt_us, wanted, share, given_back, horizon_ms),
-        lambda reply: Starts(*map(int, reply)),
+        lambda reply: StartTimes(*map(int, reply)),
     )
 
 

@@ -1,10 +1,8 @@
-"""Calls for a partition's hosts: failures, robots rules, and loans to other nodes."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bigcrawl.redisdb.scripts.call import Call, owned
+from bigcrawl.redisdb.scripts.call import Call, parse_if_owned
 
 if TYPE_CHECKING:
     from bigcrawl.redisdb.keys import PartitionKeys
@@ -18,7 +16,7 @@ def retire_hosts(keys: PartitionKeys, identity: Identity, failures_max: int, now
         "retire_hosts",
         (keys.owner, keys.state, keys.ready, keys.host, keys.snoozed),
         (now_ms, identity.node, identity.epoch, identity.generation, failures_max),
-        owned(keys, int),
+        parse_if_owned(keys, int),
         keys.partition,
     )
 

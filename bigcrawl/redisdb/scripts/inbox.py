@@ -1,10 +1,8 @@
-"""Calls that write to a partition's inbox, and that trim it."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bigcrawl.redisdb.scripts.call import Call, owned
+from bigcrawl.redisdb.scripts.call import Call, parse_if_owned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +42,7 @@ def park_urls(keys: PartitionKeys, identity: Identity, host: str, batch: bytes, 
         "park_urls",
         (keys.owner, keys.state, keys.ready, keys.back, keys.inbox),
         (identity.node, identity.epoch, identity.generation, host, batch, *members),
-        owned(keys, lambda reply: reply[0].decode()),
+        parse_if_owned(keys, lambda reply: reply[0].decode()),
         keys.partition,
     )
 
@@ -58,14 +56,14 @@ def set_aside_urls(
         "set_aside_urls",
         (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.host, keys.inbox),
         (now_ms, identity.node, identity.epoch, identity.generation, connections, *flat),
-        owned(keys, lambda reply: [entry_id.decode() for entry_id in reply]),
+        parse_if_owned(keys, lambda reply: [entry_id.decode() for entry_id in reply]),
         keys.partition,
     )
 
 
 def record_rewind(keys: PartitionKeys, identity: Identity, readmitted: int, lost: bytes = b"") -> Call[bool]:
     args = (identity.node, identity.epoch, identity.generation, readmitted, lost)
-    return Call("record_rewind", (keys.owner, keys.state, keys.inbox), args, owned(keys, bool), keys.partition)
+    return Call("record_rewind", (keys.owner, keys.state, keys.inbox), args, parse_if_owned(keys, bool), keys.partition)
 
 
 def trim_partition(
@@ -77,7 +75,7 @@ def trim_partition(
         "trim_partition",
         (keys.owner, keys.state, keys.inbox, keys.batches),
         (identity.node, identity.epoch, identity.generation, inbox_id, batch_number, *flat),
-        owned(keys, int),
+        parse_if_owned(keys, int),
         keys.partition,
     )
 

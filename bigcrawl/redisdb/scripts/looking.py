@@ -1,10 +1,10 @@
-"""Calls that read a whole crawl."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bigcrawl.redisdb.replies import pairs_of, scores_of
 from bigcrawl.redisdb.scripts.call import Call
+from bigcrawl.redisdb.scripts.crawl import NodesMade
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -12,77 +12,172 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 
 
-class DueHost(NamedTuple):
-    host: str
-    due_ms: int
-    failures: int
-    why: str
-
-
-class PartitionSums(NamedTuple):
-    """The summed figures of some partitions.
-
-    `sums` has the names of `crawl.survey.Survey`. `owners` counts the partitions that each node has a lease of. `asked`
-    has the marks of the rules by which partitions withhold URLs, 0 for an unknown mark.
-    """
-
-    now_ms: int
-    sums: dict[str, int]
-    counts: dict[str, int]
-    owners: dict[str, int]
-    rejected_in: tuple[int, ...]
-    first_with_work: int | None
-    next_due: DueHost | None
-    asked: frozenset[int]
-
-
-def sum_partitions(partitions: Sequence[PartitionKeys], now_ms: int = 0) -> Call[PartitionSums]:
-    numbers = [keys.partition for keys in partitions]
-
-    def parse(reply: list[Any]) -> PartitionSums:
-        sums, counts, owners = (_numbers(words) for words in reply[1:4])
-        return PartitionSums(
-            int(reply[0]),
-            sums,
-            counts,
-            owners,
-            tuple(numbers[place - 1] for place in reply[4]),
-            numbers[reply[5] - 1] if reply[5] else None,
-            _due_host(reply[6]),
-            frozenset(reply[7]),
-        )
-
-    names = tuple(
-        name
-        for keys in partitions
-        for name in (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.inbox, keys.snoozed, keys.host)
-    )
-    return Call("sum_partitions", names, (now_ms,), parse)
-
-
 class CrawlView(NamedTuple):
-    """Nodes' JSON reports, the crawl record without the list of suffixes, and operators' orders."""
+    """Nodes' JSON reports, the crawl record without the list of suffixes, operators' orders, and what nodes made."""
 
     now_ms: int
     reports: Mapping[str, str]
     record: Mapping[str, bytes]
     control: Mapping[str, bytes]
+    made: NodesMade
 
 
 def look_crawl(keys: CrawlKeys, lease_ms: int, now_ms: int = 0) -> Call[CrawlView]:
     def parse(reply: list[Any]) -> CrawlView:
         reports, record, control = (
             {name.decode("utf-8", "replace"): value for name, value in zip(words[::2], words[1::2], strict=True)}
-            for words in reply[1:]
+            for words in reply[1:4]
         )
-        return CrawlView(int(reply[0]), {node: text.decode() for node, text in reports.items()}, record, control)
+        texts = {node: text.decode() for node, text in reports.items()}
+        return CrawlView(int(reply[0]), texts, record, control, NodesMade(*reply[4]))
 
-    return Call("look_crawl", (keys.crawl, keys.nodes, keys.beats, keys.control), (now_ms, lease_ms), parse)
-
-
-def _numbers(words: Sequence[Any]) -> dict[str, int]:
-    return {name.decode("utf-8", "replace"): number for name, number in zip(words[::2], words[1::2], strict=True)}
+    names = (keys.crawl, keys.nodes, keys.beats, keys.control, keys.counts)
+    return Call("look_crawl", names, (now_ms, lease_ms), parse)
 
 
-def _due_host(words: Sequence[Any]) -> DueHost | None:
-    return DueHost(words[0].decode(), words[1], words[2], words[3].decode()) if words else None
+class HostView(NamedTuple):
+    """A host in Redis. `ready_ms` is its next fetch time, if it waits; the record lives for `left_ms`."""
+
+    now_ms: int
+    node: str
+    queued: int
+    taken: int
+    ready_ms: float
+    left_ms: int
+    record: Mapping[bytes, bytes]
+    next_members: Sequence[bytes]
+
+
+def look_host(keys: PartitionKeys, host: str, urls_max: int, now_ms: int = 0) -> Call[HostView]:
+    def parse(reply: list[Any]) -> HostView:
+        now, node, queued, taken, ready, left, record, members = reply
+        return HostView(now, node.decode(), queued, taken, float(ready or 0), left, dict(pairs_of(record)), members)
+
+    names = (keys.owner, keys.ready, keys.busy, keys.back, keys.host)
+    return Call("look_host", names, (now_ms, host, urls_max), parse)
+
+
+class UrlView(NamedTuple):
+    """A URL in Redis, and the inbox of its partition.
+
+    Attributes:
+        member: as Redis holds it; empty if it is neither taken nor among the URLs that were searched.
+        ahead: URLs that are handed out before it; -1 if it is taken.
+        goes_on: the order from which the back queue is to be searched next; None if there is no more.
+        trimmed: the last id that the inbox may have lost.
+    """
+
+    member: bytes
+    ahead: int
+    goes_on: str | None
+    deaths: bytes
+    letter: bytes
+    trimmed: str
+    entries: Sequence[tuple[bytes, Sequence[bytes]]]
+
+
+class UrlSought(NamedTuple):
+    """A URL by its host and key; `beginning` is how a member with this key goes on after its seq."""
+
+    host: str
+    key: int
+    beginning: bytes
+
+
+def look_url(
+    keys: PartitionKeys, sought: UrlSought, urls_from: str, urls_max: int, entries_after: str, entries_max: int
+) -> Call[UrlView]:
+    """Search a back queue from an order, and read the inbox after an id; an empty one is the last that was merged."""
+
+    def parse(reply: list[Any]) -> UrlView:
+        member, ahead, on, deaths, letter, trimmed, entries = reply
+        return UrlView(member, ahead, on.decode() or None, deaths, letter, trimmed.decode(), entries)
+
+    names = (keys.taken, keys.back, keys.deaths, keys.dead, keys.state, keys.inbox)
+    values = (*sought, urls_from, urls_max, entries_after, entries_max)
+    return Call("look_url", names, values, parse)
+
+
+class HostRow(NamedTuple):
+    """A host of a list; a busy one is due at 0, a retired one from `RETIRED_MS` on."""
+
+    host: str
+    state: str
+    due_ms: int
+    queued: int
+    taken: int
+    delay_ms: int
+    failures: int
+    why: str
+
+
+class HostRows(NamedTuple):
+    now_ms: int
+    is_whole: bool
+    rows: list[HostRow]
+
+
+def list_hosts(
+    partitions: Sequence[PartitionKeys], state: str, name: str, listed_max: int, looked_max: int, now_ms: int = 0
+) -> Call[HostRows]:
+    """List the hosts that are due first, of `looked_max` at most; all of them are as `name`, or below it."""
+
+    def parse(reply: list[Any]) -> HostRows:
+        found = []
+        for at in range(2, len(reply), 8):
+            host, state, due, queued, taken, delay_ms, failures, why = reply[at : at + 8]
+            texts = host.decode(), state.decode(), why.decode("utf-8", "replace")
+            found.append(HostRow(*texts[:2], int(due), queued, taken, delay_ms, failures, texts[2]))
+        return HostRows(reply[0], bool(reply[1]), found)
+
+    names = tuple(name for keys in partitions for name in (keys.ready, keys.busy, keys.snoozed, keys.back, keys.host))
+    return Call("list_hosts", names, (now_ms, state, name, listed_max, looked_max), parse)
+
+
+class PldView(NamedTuple):
+    """The limits set by hand, the distributions of in-degrees, and the failures of a PLD with their examples."""
+
+    rules: Mapping[bytes, bytes]
+    in_degrees: Sequence[bytes]
+    failed: Sequence[tuple[str, float]]
+    examples: Sequence[bytes]
+
+
+def look_pld(keys: CrawlKeys, pld: str) -> Call[PldView]:
+    def parse(reply: list[Any]) -> PldView:
+        return PldView(dict(pairs_of(reply[0])), reply[1], scores_of(reply[2]), reply[3])
+
+    return Call("look_pld", (keys.rules, keys.in_degrees, keys.errors, keys.examples), (pld,), parse)
+
+
+class Orders(NamedTuple):
+    """What operators order about URLs, and the reports of all nodes."""
+
+    blacklist: Mapping[bytes, bytes]
+    rules: Mapping[bytes, bytes]
+    discovery: bytes
+    reports: Sequence[bytes]
+
+
+def look_orders(keys: CrawlKeys, discovery_field: str) -> Call[Orders]:
+    def parse(reply: list[Any]) -> Orders:
+        return Orders(dict(pairs_of(reply[0])), dict(pairs_of(reply[1])), reply[2], reply[3])
+
+    return Call("look_orders", (keys.blacklist, keys.rules, keys.control, keys.nodes), (discovery_field,), parse)
+
+
+class WatchedCrawl(NamedTuple):
+    """What nodes sent last; of a watched host also the delays and the blacklist, both as set by hand."""
+
+    recent: Sequence[tuple[bytes, bytes]]
+    delays: Mapping[bytes, bytes]
+    blacklist: Mapping[bytes, bytes]
+
+
+def watch_crawl(keys: CrawlKeys, until_ms: int, host: str = "") -> Call[WatchedCrawl]:
+    def parse(reply: list[Any]) -> WatchedCrawl:
+        recent, delays, blacklist = map(pairs_of, reply)
+        return WatchedCrawl(list(recent), dict(delays), dict(blacklist))
+
+    names = (keys.crawl, keys.control, keys.recent, keys.delays, keys.blacklist)
+    return Call("watch_crawl", names, (until_ms, host), parse)

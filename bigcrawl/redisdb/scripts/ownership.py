@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class GrantedClaim:
     epoch: int
     admitted: int
     inbox_id: str
@@ -27,7 +27,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedClaim:
     """A refused claim. If `left_ms` is 0, repeat the claim with the requests that the owner had in process."""
 
     left_ms: int
@@ -59,7 +59,7 @@ class PartitionView:
         }
 
     @property
-    def folded(self) -> str:
+    def last_folded_entry(self) -> str:
         """The last inbox entry in a committed step; "0-0" before the first."""
         return self.fields.get(b"folded", b"0-0").decode()
 
@@ -89,13 +89,15 @@ def claim_partition(
     told_of: str = "*",
     in_process: str = "*",
     server: str = "",
-) -> Call[Claim | Refusal]:
-    def parse(reply: list[Any]) -> Claim | Refusal:
+) -> Call[GrantedClaim | RefusedClaim]:
+    def parse(reply: list[Any]) -> GrantedClaim | RefusedClaim:
         if reply[0] == 0:
-            return Refusal(int(reply[1]), reply[2].decode(), reply[3].decode())
+            return RefusedClaim(int(reply[1]), reply[2].decode(), reply[3].decode())
         deaths = dict(zip(map(int, reply[6][::2]), reply[6][1::2], strict=True))
         epoch, admitted, returned = int(reply[1]), int(reply[2]), int(reply[4])
-        return Claim(epoch, admitted, reply[3].decode(), returned, bool(reply[5]), generation, deaths, int(reply[7]))
+        return GrantedClaim(
+            epoch, admitted, reply[3].decode(), returned, bool(reply[5]), generation, deaths, int(reply[7])
+        )
 
     return Call(
         "claim_partition",

@@ -1,10 +1,8 @@
-"""The call that compares the taken URLs of Redis and an owner."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bigcrawl.redisdb.scripts.call import Call, owned
+from bigcrawl.redisdb.scripts.call import Call, parse_if_owned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -13,7 +11,7 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts.call import Identity
 
 
-class Reconciled(NamedTuple):
+class ReconcileReply(NamedTuple):
     """The reply of `reconcile_partition`.
 
     `ended` are sequence numbers of sent ends that were carried out. `queued` comes only with the last portion.
@@ -44,7 +42,7 @@ def reconcile_partition(
     is_last: bool = True,
     server: str = "",
     now_ms: int = 0,
-) -> Call[Reconciled]:
+) -> Call[ReconcileReply]:
     """Make the taken URLs in Redis equal to those that the owner holds, and refuse its earlier calls.
 
     All portions have the generation that begins with the first. Rows: `held` (seq, host, order, member), `earlier` held
@@ -53,10 +51,10 @@ def reconcile_partition(
     has forgotten, `rests` how long each must rest.
     """
 
-    def parse(reply: list[Any]) -> Reconciled:
+    def parse(reply: list[Any]) -> ReconcileReply:
         given_back, taken_again, removed, admitted, carried_out, *queued = reply
         hosts = zip(map(bytes.decode, queued[::2]), queued[1::2], strict=True)
-        return Reconciled(given_back, taken_again, removed, admitted, list(map(int, carried_out)), dict(hosts))
+        return ReconcileReply(given_back, taken_again, removed, admitted, list(map(int, carried_out)), dict(hosts))
 
     counts = (len(held), len(earlier), len(sent_ends), len(ended), len(places))
     flat = [value for row in (*held, *earlier, *sent_ends, *ended, *places, *rests.items()) for value in row]
@@ -67,6 +65,6 @@ def reconcile_partition(
             *(now_ms, identity.node, identity.epoch, identity.generation),
             *(portion, int(is_last), delay_ms, *counts, server, outcomes, timed, *flat),
         ),
-        owned(keys, parse),
+        parse_if_owned(keys, parse),
         keys.partition,
     )

@@ -1,10 +1,8 @@
-"""Calls for URLs that may have killed a node, and for dead letters."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bigcrawl.redisdb.scripts.call import Call, owned
+from bigcrawl.redisdb.scripts.call import Call, parse_if_owned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +16,7 @@ def try_suspect(keys: PartitionKeys, identity: Identity, seq: int, *, alone: boo
         "try_suspect",
         (keys.owner, keys.taken, keys.deaths),
         (identity.node, identity.epoch, identity.generation, seq, int(alone)),
-        owned(keys, bool),
+        parse_if_owned(keys, bool),
         keys.partition,
     )
 
@@ -28,7 +26,7 @@ def bury_url(keys: PartitionKeys, identity: Identity, key: int, letter: bytes, l
         "bury_url",
         (keys.owner, keys.state, keys.dead),
         (identity.node, identity.epoch, identity.generation, key, letter, letters_max),
-        owned(keys, bool),
+        parse_if_owned(keys, bool),
         keys.partition,
     )
 

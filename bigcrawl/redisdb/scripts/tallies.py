@@ -1,5 +1,3 @@
-"""Calls for the counts in the crawl's report."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,10 +11,7 @@ if TYPE_CHECKING:
 
 
 class PutTallies(NamedTuple):
-    """The result of `put_tallies`.
-
-    Nothing is written if the node is neither alive nor recently dead, or if its earlier tallies are lost.
-    """
+    """The result of `put_tallies`, which writes nothing for an unknown node or if its earlier tallies are lost."""
 
     is_listed: bool
     is_lost: bool

@@ -52,20 +52,20 @@ def fixed_arguments(spider: type[Spider], args: tuple[Any, ...], kwargs: Mapping
     may_differ = _ALWAYS.union(*([names] if isinstance(names, str) else names for names in named))
     given = {str(place): value for place, value in enumerate(args, 1)} | dict(kwargs)
     return {
-        name: _text(value)
+        name: _argument_text(value)
         for name, value in sorted(given.items())
         if name not in may_differ and not name.startswith("_") and not _SECRET.search(name)
     }
 
 
-def _text(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=_plain)
+def _argument_text(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=_plain_value)
     if len(text) > _SHOWN or ("@" in text and "//" in text):  # it may be a URL with a password
         return f"sha256:{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:16]}"
     return text
 
 
-def _plain(value: object) -> object:
+def _plain_value(value: object) -> object:
     if isinstance(value, PathLike):
         return fspath(value)
     if isinstance(value, set | frozenset):

@@ -48,6 +48,6 @@ async def warn_if_edited(client: RedisClient, crawl: str, spider: Spider) -> Non
     if is_edited:
         logger.warning(
             "the code of spider %(spider)s was edited since crawl %(name)s began: fetched pages do not pass "
-            "through it again; -s BIGCRAWL_FRESH=1 begins the crawl anew",
+            "through it again; -s BIGCRAWL_FRESH=1 starts the crawl from scratch",
             {"spider": spider.name, "name": crawl},
         )

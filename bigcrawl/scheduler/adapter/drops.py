@@ -1,5 +1,3 @@
-"""Counts requests that are not queued or not run, and reports the project's mistakes once."""
-
 from __future__ import annotations
 
 import logging
@@ -16,7 +14,7 @@ REPORTS_MAX = 1_000
 _WITHOUT_EFFECT = frozenset({"download_slot", "autothrottle_dont_adjust_delay", "priority_adjust"})
 
 
-class Drops:
+class DroppedRequests:
     def __init__(self, crawler: Crawler, *, obeys_robots: bool) -> None:
         self._crawler = crawler
         self._obeys_robots = obeys_robots
@@ -47,6 +45,10 @@ class Drops:
         for stat in stats_of(flags):
             self._crawler.stats.inc_value(stat, urls)
 
+    def count_origins(self, added_bytes: int) -> None:
+        assert self._crawler.stats is not None
+        self._crawler.stats.inc_value("bigcrawl/links/origin_bytes", added_bytes)
+
     def heed_meta(self, meta: dict[str, Any]) -> None:
         if meta.get("dont_obey_robotstxt") and self._obeys_robots:
             self.report_once("dont_obey_robotstxt", "dont_obey_robotstxt in meta has no effect: robots.txt is obeyed")
@@ -55,9 +57,8 @@ class Drops:
                 self._warn_once(key, f"{key} in meta has no effect: docs/differences.md says what to set instead")
 
     def report_once(self, about: str, message: str) -> None:
-        """Log an error once for each `about`, up to `REPORTS_MAX` of them."""
         if self._is_news(about):
-            logger.error("%(message)s (reported once; later ones are counted)", {"message": message})
+            logger.error("%(message)s (logged once; later ones are only counted)", {"message": message})
 
     def _warn_once(self, about: str, message: str) -> None:
         if self._is_news(about):

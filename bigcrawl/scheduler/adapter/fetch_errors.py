@@ -1,5 +1,3 @@
-"""Classifies fetches without an answer."""
-
 from __future__ import annotations
 
 import asyncio
@@ -80,10 +78,7 @@ def refusal_outcome(reason: str) -> str:
 
 
 def error_outcome(error: BaseException) -> str:
-    """Return the outcome to count for an error.
-
-    It is `error:<kind>`, `aborted` for a fetch given up, or `dropped:<reason>` for one never made.
-    """
+    """Return the outcome to count for an error: `error:<kind>`, `aborted`, or `dropped:<reason>` if never made."""
     if isinstance(error, UrlRefusedError):
         return refusal_outcome(error.reason)
     if UNPACKING in getattr(error, "__notes__", ()):

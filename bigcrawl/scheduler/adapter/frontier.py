@@ -1,8 +1,3 @@
-"""The frontier as Scrapy's components see it.
-
-Implemented by `scheduler.scheduler.Scheduler`, and for stored pages by `stored.scheduler.StoredScheduler`.
-"""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol

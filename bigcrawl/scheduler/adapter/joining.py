@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
-    from bigcrawl.scheduler.adapter.values.codec import Values
+    from bigcrawl.scheduler.adapter.values.codec import ValueCodec
     from bigcrawl.scheduler.handout.engine_side import EngineSide
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ JOIN_LOOKS = 5  # checks before the start is tried again
 CALLED_OFF_LOOKS = 30  # checks before a start that was called off is cut short; most have ended by then
 
 
-class Joining:
+class CrawlJoin:
     def __init__(self, crawler: Crawler, config: Config, clock: Clock) -> None:
         self._crawler = crawler
         self._is_called_off = EngineProbe(crawler).is_stopped
@@ -47,7 +47,7 @@ class Joining:
         self._has_warned = False
         self.has_begun_crawl = False
 
-    async def join(self, engine: EngineSide, values: Values = PLAIN) -> Node | None:
+    async def join(self, engine: EngineSide, values: ValueCodec = PLAIN) -> Node | None:
         """Start a node; first delete the crawl if BIGCRAWL_FRESH is set.
 
         Temporary failures are waited for: a Redis that restarts or cannot write, a full disk. An embedded server that
@@ -59,30 +59,30 @@ class Joining:
         if self._is_called_off():
             return None
         if crawl.is_fresh:
-            await self._delete()
+            await self._delete_crawl()
         now = asyncio.get_running_loop().time
         until = now() + self._config.frontier.start_wait_ms / 1000
         while True:
             try:
                 url = crawl.redis_url or await self._start_embedded()
-                return await self._try(url, engine) if url is not None else None
+                return await self._try_to_join(url, engine) if url is not None else None
             except BigcrawlError as error:
                 if self._is_called_off():
                     return None
                 if not isinstance(error, TransientStoreError | OwnershipLostError) or now() >= until:
                     raise
                 self._warn_once(error, until - now())
-                await self._rest()
+                await self._wait_before_retry()
                 if self._is_called_off():
                     return None
 
-    async def _delete(self) -> None:
+    async def _delete_crawl(self) -> None:
         from bigcrawl.scheduler.crawl.deletion import delete_crawl
 
         if any(await delete_crawl(self._config)):
-            logger.info("crawl %(name)s begins anew: BIGCRAWL_FRESH", {"name": self._config.crawl.name})
+            logger.info("crawl %(name)s starts from scratch: BIGCRAWL_FRESH", {"name": self._config.crawl.name})
 
-    async def _try(self, url: str, engine: EngineSide) -> Node:
+    async def _try_to_join(self, url: str, engine: EngineSide) -> Node:
         self._client = client = RedisClient(url)
         fetch = RobotsFetch(self._crawler, self._config.politeness.connection_keys, self._values)
         node = Node(Parts(self._config, client, shared_dns(), self._clock, fetch, engine))
@@ -104,7 +104,7 @@ class Joining:
                 {"error": error, "seconds": round(left_s)},
             )
 
-    async def _rest(self) -> None:
+    async def _wait_before_retry(self) -> None:
         for _ in range(JOIN_LOOKS):
             if self._is_called_off():
                 return
@@ -124,7 +124,7 @@ class Joining:
         try:
             return await task
         except asyncio.CancelledError:
-            raise TransientStoreError("the start was called off") from None
+            raise TransientStoreError("the spider was closed before the crawl could start") from None
 
     async def _start_embedded(self) -> str | None:
         self._embedded = server = self._embedded or CrawlServer(self._config.crawl)
@@ -142,10 +142,7 @@ class Joining:
             self._embedded.ensure_running()
 
     async def leave(self, left_ms: Callable[[], int]) -> None:
-        """Close the connection, and the embedded server unless another crawl uses it. The node is closed already.
-
-        `left_ms` returns how long the server may take to end.
-        """
+        """Close the connection, and the embedded server unless another crawl uses it, within `left_ms()`."""
         if self._client is not None:
             await self._client.close()
         if self._embedded is not None:

@@ -1,8 +1,7 @@
 """Requests that this process keeps in memory because some of their values cannot be stored.
 
-The URL's body has the rest of the request and a mark. Only the process that made the mark hands out the whole request.
-In another process, the rest suffices if middlewares or handlers added the missing values, because they run again. If
-the spider set one of them, the kept request is *needed*: without it, the request is lost.
+The URL's body has the rest and a mark. In another process, the rest suffices if middlewares or handlers add the missing
+values again. If the spider set one, the kept request is *needed*: without it, the request is lost.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.statscollectors import StatsCollector
 
-    from bigcrawl.scheduler.adapter.values.codec import Values
+    from bigcrawl.scheduler.adapter.values.codec import ValueCodec
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 logger = logging.getLogger(__name__)
@@ -47,7 +46,7 @@ class LiveRequests:
     def __init__(
         self,
         spider: Spider,
-        values: Values,
+        values: ValueCodec,
         stats: StatsCollector,
         *,
         keeps: bool,
@@ -83,8 +82,8 @@ class LiveRequests:
             is_too_large = error.key_path == WHOLE
             if before is None and (is_too_large or not self._keeps):
                 raise
-            stored, was_needed = self._before(before)
-            rest = self._storable(request, stored, is_too_large=is_too_large)
+            stored, was_needed = self._stored_before(before)
+            rest = self._storable_part(request, stored, is_too_large=is_too_large)
         mark = Mark(self._process + next(self._numbers).to_bytes(8), before is None or was_needed)
         encoded = encode_request(rest, self.spider, values=self.values, live=mark, **how)
         kept = self._large if is_too_large else self._needed if mark.is_needed else self._helpful
@@ -92,7 +91,7 @@ class LiveRequests:
         self._stats.inc_value("bigcrawl/memory/kept")
         return encoded
 
-    def _before(self, body: bytes | None) -> tuple[Request | None, bool]:
+    def _stored_before(self, body: bytes | None) -> tuple[Request | None, bool]:
         if body is None:
             return None, False
         try:
@@ -100,10 +99,10 @@ class LiveRequests:
         except LostRequestError as error:
             return error.request, True
 
-    def _storable(self, request: Request, stored: Request | None, *, is_too_large: bool) -> Request:
+    def _storable_part(self, request: Request, stored: Request | None, *, is_too_large: bool) -> Request:
         def is_storable(value: object, *, is_added: bool) -> bool:
             try:
-                size = len(self.values.packed(value))
+                size = len(self.values.pack(value))
             except Exception:  # noqa: BLE001 - of the value itself, or of a function that the project names
                 return False
             return not (is_added and is_too_large and size > VALUE_BYTES)
@@ -124,18 +123,14 @@ class LiveRequests:
         return rest
 
     def decode(self, body: bytes) -> Request:
-        """Decode a body; if its request is kept here, return a copy of that.
-
-        Raises:
-            LostRequestError: another process kept the request, or this one dropped it for lack of room.
-        """
+        """Decode a body; if its request is kept here, return a copy of that. Raises LostRequestError."""
         try:
-            return decode_request(body, self.spider, self._instead_of, values=self.values, kept=self._give)
+            return decode_request(body, self.spider, self._instead_of, values=self.values, kept=self._kept_request)
         except LostRequestError:
             self._stats.inc_value("bigcrawl/memory/lost")
             raise
 
-    def _give(self, token: bytes, depth: int) -> Request | None:
+    def _kept_request(self, token: bytes, depth: int) -> Request | None:
         places = (self._needed, self._helpful, self._large)
         kept = next((place[token] for place in places if token in place), None)
         if kept is None:
@@ -155,7 +150,7 @@ class LiveRequests:
     def close(self) -> None:
         if self._needed:
             logger.warning(
-                "%(count)d requests were kept in memory, because they hold unstorable values, and end with this "
-                "process; the next one counts them as lost and calls their errbacks",
+                "%(count)d requests were kept in memory, because they hold unstorable values, so they are lost when "
+                "this process ends; the next process counts them as lost and calls their errbacks",
                 {"count": len(self._needed)},
             )

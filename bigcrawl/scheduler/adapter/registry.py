@@ -23,6 +23,8 @@ PROXIES_KEPT = 10_000
 class PageNotes(Protocol):
     def record_page(self, request: Request, fields: Mapping[str, str]) -> None: ...
 
+    def record_conversion(self, request: Request, content_type: str, body: bytes) -> None: ...
+
     def original_of(self, request: Request) -> str:
         """Return the URL of a page with the same status and body, if known."""
 
@@ -49,7 +51,6 @@ def register(crawler: Crawler, frontier: Frontier) -> None:
 
 
 def frontier_of(crawler: Crawler) -> Frontier | None:
-    """Return the crawler's frontier; None on another scheduler."""
     if _last is not None and _last[0]() is crawler:
         return _last[1]()
     found = _frontiers.get(crawler)
@@ -71,7 +72,7 @@ def is_proxy(host: str) -> bool:
     return host in _proxies
 
 
-def refusal(found: Sequence[str]) -> str | None:
+def connection_refusal(found: Sequence[str]) -> str | None:
     """Return why a frontier of this process refuses a connection to these addresses, if one does."""
     for held in list(_frontiers.values()):
         frontier = held()

@@ -1,9 +1,10 @@
 """Turns requests and Links into bytes and back (steps 1 to 3 and 9 of a URL's life): msgpack only, never pickle.
 
 A `QueuedUrl.body` is msgpack [url, depth, payload], with a fourth field if its page was fetched before
-(`bigcrawl.scheduler.records.body`). The payload of a plain link is nil, its priority if that is not 0, or [priority,
-parent page]. Any other payload is the non-default part of `Request.to_dict`, with callbacks by name and values packed
-by `bigcrawl.scheduler.adapter.values.codec`. Users' values are checked here, before anything is sent.
+(`bigcrawl.scheduler.records.body`). The payload of a plain link is nil, its priority if that is not 0, [priority,
+parent page], or [priority, parent page, time in seconds, address of its server]. Any other payload is the non-default
+part of `Request.to_dict`, with callbacks by name and values packed by `bigcrawl.scheduler.adapter.values.codec`. Users'
+values are checked here, before anything is sent.
 
 A *member* is how Redis holds an admitted URL: b"<seq>:" + msgpack [key, priority, flags, attempts, body].
 """
@@ -19,7 +20,7 @@ from bigcrawl.exceptions import RequestNotStorableError
 from bigcrawl.given import no_method, odd_name, whole_number
 from bigcrawl.listings.changefreqs import CHANGEFREQS
 from bigcrawl.scheduler.adapter.values.codec import PLAIN, fields_of_request, request_of_fields
-from bigcrawl.scheduler.records.member import clamped
+from bigcrawl.scheduler.records.member import clamp_priority
 from bigcrawl.scheduler.records.queued_url import LISTED_SHIFT, TRAITS_SHIFT, UNCHECKED, QueuedUrl
 from bigcrawl.url.canonical import canonicalize, host_of, refuse_credentials
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
 
     from bigcrawl.links import Links
-    from bigcrawl.scheduler.adapter.values.codec import Values
+    from bigcrawl.scheduler.adapter.values.codec import ValueCodec
     from bigcrawl.url.key import UrlKey
 
     Traits = Callable[[str, int], int]
@@ -49,6 +50,8 @@ ONCE = "bigcrawl_once"
 
 PARENT = "bigcrawl_parent"
 """The key of meta that names the page on which a link of a batch was found, if recorded."""
+FOUND = "bigcrawl_found"
+"""The key of meta for when, in seconds since 1970, and on which server a link was found, if recorded."""
 PARENT_BYTES_MAX = 1_024
 """The URL of a longer parent is not recorded, because it would be stored with each link of the page."""
 
@@ -64,6 +67,17 @@ BODY_BYTES_MAX = 4 << 20  # Redis holds thousands of requests, and dozens travel
 _LIST_OF_3 = b"\x93"  # msgpack's first byte of a list of three
 _pack = msgpack.Packer().pack
 _new_tuple = tuple.__new__
+
+
+class LinkOrigin(NamedTuple):
+    """Where links were found; `time_s` is 0 if only the page is recorded."""
+
+    page: str = ""
+    time_s: int = 0
+    address: str = ""
+
+
+NO_ORIGIN = LinkOrigin()
 
 
 class Mark(NamedTuple):
@@ -88,7 +102,7 @@ def encode_request(
     url_bytes_max: int,
     traits: Traits | None = None,
     jar: object = None,
-    values: Values = PLAIN,
+    values: ValueCodec = PLAIN,
     live: Mark | None = None,
 ) -> tuple[QueuedUrl, str]:
     """Return the request as a queued URL, and its canonical URL; `key_of` is the crawl's `Keys.of_request`.
@@ -102,15 +116,15 @@ def encode_request(
     """
     refuse_credentials(request.url)
     canonical = canonicalize(request.url, url_bytes_max)
-    priority = _whole(request, "priority", request.priority)
-    depth = _whole(request, "meta['depth']", (request._meta or {}).get("depth", 0))
-    payload = _payload(request, spider, priority, values)
+    priority = _require_integer(request, "priority", request.priority)
+    depth = _require_integer(request, "meta['depth']", (request._meta or {}).get("depth", 0))
+    payload = _payload_of_request(request, spider, priority, values)
     if live is not None:
         payload[_LIVE] = [*live]
     body = _packed_body(request.url, depth, payload, values)
     key = key_of(canonical, request.method, request.body, jar_bytes(jar))
     flags = (0 if checked else UNCHECKED) | (traits(canonical, depth) << TRAITS_SHIFT if traits else 0)
-    return QueuedUrl(key, host_of(canonical), clamped(priority), flags, body), canonical
+    return QueuedUrl(key, host_of(canonical), clamp_priority(priority), flags, body), canonical
 
 
 def encode_stored(
@@ -129,7 +143,9 @@ def encode_stored(
     for name, kinds in _STORED.items():
         if not isinstance(fields.get(name), kinds):
             kind = type(fields.get(name)).__name__
-            raise RequestNotStorableError(str(url)[:200], name, f"is a {kind}: Scrapy stores another type")
+            raise RequestNotStorableError(
+                str(url)[:200], name, f"is a {kind}: this type cannot be stored; use the one that Scrapy's Request has"
+            )
     refuse_credentials(str(url))
     canonical = canonicalize(str(url), url_bytes_max)
     method, data = str(fields.get("method") or "GET"), fields.get("body") or b""
@@ -137,7 +153,7 @@ def encode_stored(
     if fields.get("dont_filter"):
         meta[ENTRY] = entry
     depth = meta.get("depth", 0)
-    priority = clamped(int(fields.get("priority") or 0))
+    priority = clamp_priority(int(fields.get("priority") or 0))
     whole = {**fields, "meta": meta, "method": method}
     body = _packed_body(str(url), depth if type(depth) is int else 0, _payload_of(whole, str(url), priority))
     key = key_of(canonical, method, data, jar_bytes(meta.get(ENTRY)))
@@ -165,19 +181,19 @@ _STORED: dict[str, tuple[type, ...]] = {
 
 def jar_bytes(jar: object) -> bytes:
     """Return the bytes of a cookie jar, or an entry, in a key; empty for None, Scrapy's default jar."""
-    return b"" if jar is None else PLAIN.packed(jar)
+    return b"" if jar is None else PLAIN.pack(jar)
 
 
 def links_encoder(
-    links: Links, depth: int, traits: Traits | None = None, values: Values = PLAIN, parent: str = ""
+    links: Links,
+    depth: int,
+    traits: Traits | None = None,
+    values: ValueCodec = PLAIN,
+    origin: LinkOrigin = NO_ORIGIN,
 ) -> Callable[[UrlKey, str], QueuedUrl]:
-    """Return a function that turns a key and canonical URL of the batch into a queued URL, found on the page `parent`.
-
-    Raises:
-        RequestNotStorableError: a value of the batch cannot be stored. Raised before any of its URLs is encoded.
-    """
-    after_url = links_tail(links, depth, values, parent if len(parent.encode()) <= PARENT_BYTES_MAX else "")
-    priority = clamped(links.priority)
+    """Return a function that turns a key and canonical URL into a queued URL. Raises RequestNotStorableError."""
+    after_url = links_tail(links, depth, values, origin)
+    priority = clamp_priority(links.priority)
     listed = CHANGEFREQS.index(links.changefreq) << LISTED_SHIFT
 
     def encode(key: UrlKey, url: str) -> QueuedUrl:
@@ -187,10 +203,15 @@ def links_encoder(
     return encode
 
 
-def links_tail(links: Links, depth: int, values: Values = PLAIN, parent: str = "") -> bytes:
+def links_tail(links: Links, depth: int, values: ValueCodec = PLAIN, origin: LinkOrigin = NO_ORIGIN) -> bytes:
     """Return the bytes after the URL, which the bodies of a batch's URLs share."""
     source = next(iter(links.urls), "(no URL)")
-    return tail_of(_packed_body(source, depth, _links_payload(links, parent), values), source)
+    return tail_of(_packed_body(source, depth, _links_payload(links, _bounded(origin)), values), source)
+
+
+def _bounded(origin: LinkOrigin) -> LinkOrigin:
+    """Return an origin without its page if that is too long: each of the page's links would carry it."""
+    return origin._replace(page="") if len(origin.page.encode()) > PARENT_BYTES_MAX else origin
 
 
 def tail_of(body: bytes, url: str) -> bytes:
@@ -202,8 +223,8 @@ def with_url(url: str, tail: bytes) -> bytes:
     return _LIST_OF_3 + packed_url + tail
 
 
-def decode_body(body: bytes, values: Values = PLAIN) -> tuple[str, int, Payload]:
-    url, depth, payload, *_ = values.unpacked(body)
+def decode_body(body: bytes, values: ValueCodec = PLAIN) -> tuple[str, int, Payload]:
+    url, depth, payload, *_ = values.unpack(body)
     return url, depth, payload
 
 
@@ -212,7 +233,7 @@ def decode_request(
     spider: Spider,
     instead_of: Callable[[str], str] = str,
     *,
-    values: Values = PLAIN,
+    values: ValueCodec = PLAIN,
     kept: Callable[[bytes, int], Request | None] | None = None,
 ) -> Request:
     """Return the request in a body.
@@ -228,7 +249,9 @@ def decode_request(
     if not isinstance(payload, dict):
         meta: dict[str, Any] = {"depth": depth, "verbatim_url": True}
         if isinstance(payload, list):
-            payload, meta[PARENT] = payload
+            payload, meta[PARENT], *found = payload
+            if found:
+                meta[FOUND] = found
         return Request(url, meta=meta, priority=payload or 0)
     payload = dict(payload)
     token, is_needed = payload.pop(_LIVE, (b"", False))
@@ -252,14 +275,14 @@ def without_transient(meta: MutableMapping[str, Any]) -> None:
         meta.pop(name, None)
 
 
-def _packed_body(url: str, depth: int, payload: Payload, values: Values = PLAIN) -> bytes:
+def _packed_body(url: str, depth: int, payload: Payload, values: ValueCodec = PLAIN) -> bytes:
     try:
-        body = values.packed([url, depth, payload])
+        body = values.pack([url, depth, payload])
     except Exception as error:
         fields = payload if isinstance(payload, dict) else {"priority": payload}
         unknown = ("request", f"holds a value that raises {type(error).__name__}", type(error).__name__)
         try:
-            path, reason, kind = values.culprit(fields, "") or unknown
+            path, reason, kind = values.find_culprit(fields, "") or unknown
         except Exception:  # noqa: BLE001 - of the text of a key or of an error
             path, reason, kind = unknown
         raise RequestNotStorableError(url, path, f"{reason}; {REMEDY}", kind) from error
@@ -270,7 +293,7 @@ def _packed_body(url: str, depth: int, payload: Payload, values: Values = PLAIN)
     return body
 
 
-def _links_payload(links: Links, parent: str) -> Payload:
+def _links_payload(links: Links, origin: LinkOrigin) -> Payload:
     payload: dict[str, Any] = {}
     if links.callback_name:
         payload["callback"] = links.callback_name
@@ -281,16 +304,30 @@ def _links_payload(links: Links, parent: str) -> Payload:
     if links.meta or payload:
         # Otherwise Scrapy would escape the canonical URL again, and fetch another one.
         payload["meta"] = {**(links.meta or {}), "verbatim_url": True}
-        payload["meta"].pop(PARENT, None)  # copied from the page's own
-    if payload and parent:
-        payload["meta"][PARENT] = parent
+        forget_origin(payload["meta"])
+        record_origin(payload["meta"], origin)
     if payload and links.priority:
         payload["priority"] = links.priority
     # A queue may lower a URL's priority. Its redirects, and requests from its callback, keep the spider's.
-    return payload or ([links.priority, parent] if parent else links.priority or None)
+    if payload or origin == NO_ORIGIN:
+        return payload or links.priority or None
+    return [links.priority, *(origin if origin.time_s else origin[:1])]
 
 
-def _payload(request: Request, spider: Spider, priority: int, values: Values) -> dict[str, Any]:
+def forget_origin(meta: MutableMapping[str, Any]) -> None:
+    """Remove the origin of a page from meta that was copied for its links."""
+    meta.pop(PARENT, None)
+    meta.pop(FOUND, None)
+
+
+def record_origin(meta: MutableMapping[str, Any], origin: LinkOrigin) -> None:
+    if page := _bounded(origin).page:
+        meta[PARENT] = page
+    if origin.time_s:
+        meta[FOUND] = [origin.time_s, origin.address]
+
+
+def _payload_of_request(request: Request, spider: Spider, priority: int, values: ValueCodec) -> dict[str, Any]:
     try:
         whole = fields_of_request(request, spider, values)
     except TypeError as error:
@@ -309,13 +346,13 @@ def _payload_of(whole: dict[str, Any], url: str, priority: int) -> dict[str, Any
     if "cookies" in payload:
         _check_cookies(url, payload["cookies"])
     if (odd := odd_name(payload.get("cb_kwargs"))) is not None:
-        raise RequestNotStorableError(url, "cb_kwargs", f"has the key {odd!r}, which names no argument")
+        raise RequestNotStorableError(url, "cb_kwargs", f"has the key {odd!r}, which is not the name of an argument")
     # The URL as Scrapy has escaped it; escaping it again must not change the key.
     payload["meta"] = meta
     return payload
 
 
-def _no_method(request: Request, spider: Spider, values: Values) -> RequestNotStorableError:
+def _no_method(request: Request, spider: Spider, values: ValueCodec) -> RequestNotStorableError:
     """Return the error for a callback or errback that no message may name."""
     for path in ("callback", "errback"):
         function = getattr(request, path)
@@ -326,7 +363,7 @@ def _no_method(request: Request, spider: Spider, values: Values) -> RequestNotSt
     return RequestNotStorableError(request.url, path, no_method(path, function))
 
 
-def is_method_of(spider: Spider, function: Callable[..., Any], values: Values = PLAIN) -> bool:
+def is_method_of(spider: Spider, function: Callable[..., Any], values: ValueCodec = PLAIN) -> bool:
     return bool(getattr(spider, getattr(function, "__name__", ""), None) == function) and values.may_call(function)
 
 
@@ -344,10 +381,10 @@ def _check_cookies(url: str, cookies: Any) -> None:
         raise RequestNotStorableError(url, "cookies", reason) from None
     for name, value in pairs:
         if not isinstance(value, str | bytes | int | float | None):
-            raise RequestNotStorableError(url, f"cookies[{name!r}]", f"is {value!r}: it must be a text")
+            raise RequestNotStorableError(url, f"cookies[{name!r}]", f"is {value!r}: it must be a string")
 
 
-def _whole(request: Request, path: str, value: object) -> int:
+def _require_integer(request: Request, path: str, value: object) -> int:
     try:
         return whole_number(value)
     except ValueError as error:

@@ -14,7 +14,7 @@ from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
 from bigcrawl.scheduler.adapter.fetch_errors import UNDER_LEASE, FetchAbortedError, error_outcome, is_own
 from bigcrawl.scheduler.adapter.values.codec import PLAIN
 from bigcrawl.scheduler.gates.closed import Closed
-from bigcrawl.scheduler.gates.fetched import Fetched
+from bigcrawl.scheduler.gates.fetched import FetchedBody
 from bigcrawl.scheduler.records.body import look_at_header, look_at_meta
 from bigcrawl.url.header import url_in
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from bigcrawl.scheduler.adapter.values.codec import Values
+    from bigcrawl.scheduler.adapter.values.codec import ValueCodec
     from bigcrawl.scheduler.records.passage import Space
 
 logger = logging.getLogger(__name__)
@@ -61,52 +61,50 @@ _CREDENTIALS = b"Proxy-Authorization"
 _AUTH_PROXY = "_auth_proxy"
 
 
-class Connection(NamedTuple):
+class ConnectionOptions(NamedTuple):
     meta: dict[str, Any]
     headers: dict[bytes, list[bytes]]
 
 
-_ANY: Final = Connection({}, {})
+_ANY: Final = ConnectionOptions({}, {})
 
 
-def connection_of(request: Request, keys: Iterable[str]) -> Connection:
+def connection_of(request: Request, keys: Iterable[str]) -> ConnectionOptions:
     """Return how a request connects, according to these meta keys. A proxy's credentials go to no other proxy."""
-    return _connection(request.meta, request.headers.getlist(_CREDENTIALS), keys)
+    return _connection_options(request.meta, request.headers.getlist(_CREDENTIALS), keys)
 
 
-def _connection(meta: Mapping[str, Any], credentials: list[bytes], keys: Iterable[str]) -> Connection:
+def _connection_options(meta: Mapping[str, Any], credentials: list[bytes], keys: Iterable[str]) -> ConnectionOptions:
     chosen = {key: meta[key] for key in keys if key in meta}
     if not chosen.get("proxy"):
-        return Connection(chosen, {})
+        return ConnectionOptions(chosen, {})
     if _AUTH_PROXY in meta:
         chosen[_AUTH_PROXY] = meta[_AUTH_PROXY]
-    return Connection(chosen, {_CREDENTIALS: credentials} if credentials else {})
+    return ConnectionOptions(chosen, {_CREDENTIALS: credentials} if credentials else {})
 
 
 class RobotsFetch:
     """A `Fetch` through a crawler's engine; the meta keys `connection_keys` decide how it connects."""
 
-    def __init__(self, crawler: Crawler, connection_keys: Iterable[str] = (), values: Values = PLAIN) -> None:
+    def __init__(self, crawler: Crawler, connection_keys: Iterable[str] = (), values: ValueCodec = PLAIN) -> None:
         self._crawler = crawler
         self._probe = EngineProbe(crawler)
         self._connection_keys = tuple(connection_keys)
         self._values = values
 
-    async def __call__(self, url: str, method: str = "GET", gaps: tuple[Space, ...] = (), like: bytes = b"") -> Fetched:
-        """Fetch a URL once, keeping gaps, and connect like the request in the body `like`.
-
-        Raises:
-            Closed: this node gave up the fetch, or the failure was its own.
-        """
-        return await self.fetch(url, method, {UNDER_LEASE: gaps}, self._like(like))
+    async def __call__(
+        self, url: str, method: str = "GET", gaps: tuple[Space, ...] = (), like: bytes = b""
+    ) -> FetchedBody:
+        """Fetch a URL once, keeping gaps, like the request in the body `like`. Raises Closed."""
+        return await self.fetch(url, method, {UNDER_LEASE: gaps}, self._options_of_body(like))
 
     async def fetch(
         self,
         url: str,
         method: str = "GET",
         more_meta: Mapping[str, object] | None = None,
-        connection: Connection = _ANY,
-    ) -> Fetched:
+        connection: ConnectionOptions = _ANY,
+    ) -> FetchedBody:
         meta = {**connection.meta, **_META, **(more_meta or {})}
         if method == HEAD:
             meta["download_maxsize"] = 0  # the Content-Length is that of a body that is not sent
@@ -124,19 +122,19 @@ class RobotsFetch:
                 raise Closed(error=error) from error
             logger.debug("no answer for %(url)s: %(error)r", {"url": url, "error": error})
             outcome = error_outcome(error)
-            return Fetched(None, failure=outcome if is_failure(outcome) else "")
+            return FetchedBody(None, failure=outcome if is_failure(outcome) else "")
         location = url_in(response.headers.getlist(b"Location"), url) or ""
         if method != HEAD and not (location and 300 <= response.status < 400):
             self._record_file("response_count", f"response_status_count/{response.status}")
         if method != HEAD and not _NOT_WHOLE.isdisjoint(response.flags):
-            logger.debug("%(url)s did not arrive complete", {"url": url})
-            return Fetched(None)
+            logger.debug("%(url)s arrived incomplete", {"url": url})
+            return FetchedBody(None)
         age, retry_after, date = (
             (response.headers.get(name) or b"").decode("latin-1") for name in (b"Age", b"Retry-After", b"Date")
         )
         cache_control = b", ".join(response.headers.getlist(b"Cache-Control")).decode("latin-1")
         length = response.headers.get(b"Content-Length") or b""
-        return Fetched(
+        return FetchedBody(
             response.status,
             b"" if method == HEAD else response.body,
             location,
@@ -153,7 +151,7 @@ class RobotsFetch:
         for key in ("request_count", *keys):
             self._crawler.stats.inc_value(f"robotstxt/{key}")
 
-    def _like(self, body: bytes) -> Connection:
+    def _options_of_body(self, body: bytes) -> ConnectionOptions:
         if not body or not self._connection_keys:
             return _ANY
         try:
@@ -164,5 +162,5 @@ class RobotsFetch:
         meta = {}
         for key, value in packed.items():
             with suppress(Exception):  # of a function that the project names; the other keys still count
-                meta[key] = self._values.unpacked(value)
-        return _connection(meta, credentials, self._connection_keys)
+                meta[key] = self._values.unpack(value)
+        return _connection_options(meta, credentials, self._connection_keys)

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from bigcrawl.scheduler.adapter.spider_intake import SpiderIntake
-    from bigcrawl.scheduler.adapter.values.codec import Values
+    from bigcrawl.scheduler.adapter.values.codec import ValueCodec
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.scheduler.records.held import HeldUrl
 
 logger = logging.getLogger(__name__)
 
 
-class ScrapysNames:
+class ScrapysStats:
     """Keeps `dupefilter/filtered` and `robotstxt/forbidden` of this node up to date, and sends `robots_parsed`."""
 
     def __init__(self, crawler: Crawler, intake: SpiderIntake) -> None:
@@ -36,7 +36,7 @@ class ScrapysNames:
         crawler.signals.connect(self.update, stats_wanted)
         crawler.signals.connect(self.update, signals.spider_closed)
 
-    def attach(self, node: Node, spider: Spider, values: Values) -> None:
+    def attach(self, node: Node, spider: Spider, values: ValueCodec) -> None:
         self._node = node
 
         async def tell(held: HeldUrl, body: bytes) -> None:
@@ -72,7 +72,7 @@ class ScrapysNames:
         await self._crawler.signals.send_catch_log_async(signals.robots_parsed, robotparser=parser, request=request)
 
 
-def _request_of(held: HeldUrl, spider: Spider, values: Values) -> Request:
+def _request_of(held: HeldUrl, spider: Spider, values: ValueCodec) -> Request:
     try:
         return decode_request(held.fields.body, spider, str, values=values)
     except LostRequestError as error:

@@ -27,10 +27,7 @@ SERVER_MS = 1_000  # of CLOSE_MS, for the embedded server
 
 
 class Shutdown:
-    """Notices that the spider closes, and makes the node end in time.
-
-    `record_failure` is called when an error ends the crawl.
-    """
+    """Notices that the spider closes, and makes the node end in time; `record_failure` gets an error that ends it."""
 
     def __init__(self, crawler: Crawler, probe: EngineProbe, grace_ms: int, record_failure: Callable[[], None]) -> None:
         self._crawler = crawler
@@ -62,12 +59,12 @@ class Shutdown:
         loop.call_later(wait_s, self.look_out)
         self.left_ms()  # the time counts from the signal on
         if self.is_closing():
-            self._hurry()
+            self._return_unstarted()
 
-    def look(self, node: Node) -> None:
+    def check(self, node: Node) -> None:
         """Check whether the spider closes, enough pages are fetched, the node is drained, or the crawl is closed."""
         if self.is_closing():
-            self._hurry()
+            self._return_unstarted()
         elif node.progress.has_reached_max and not node.workload.is_stopping and self._is_open():
             node.workload.stop()
             logger.info("BIGCRAWL_MAX_PAGES reached: %(pages)d pages", {"pages": node.progress.pages})
@@ -80,8 +77,8 @@ class Shutdown:
         elif node.parts.control.is_closed and not node.workload.is_stopping and self._is_open():
             node.workload.stop()
             logger.info(
-                "the crawl is closed: all nodes together fetch fewer pages a second than BIGCRAWL_CLOSE_RATE; the same "
-                "command goes on"
+                "the crawl is closed: all nodes together fetch fewer pages a second than BIGCRAWL_CLOSE_RATE; the "
+                "same command continues"
             )
             self._close_spider_soon("bigcrawl_low_rate")
 
@@ -106,7 +103,7 @@ class Shutdown:
         except RuntimeError:  # the spider was never opened, or is closed already
             return
 
-    def _hurry(self) -> None:
+    def _return_unstarted(self) -> None:
         """Return unstarted URLs, because the spider closes. Fetches under way have BIGCRAWL_STOP_GRACE to end."""
         assert self._node is not None
         now = asyncio.get_running_loop().time()
@@ -115,7 +112,7 @@ class Shutdown:
             self._node.handout.return_unstarted()
             self._abort_at = now + self._grace_ms / 1000
         elif now >= self._abort_at:
-            abort = getattr(self._crawler.engine.downloader, "abort", None)
+            abort = getattr(self._crawler.engine.downloader, "abort_all", None)
             if abort is not None:
                 abort()
 
@@ -124,7 +121,8 @@ class Shutdown:
         break_off = getattr(self._crawler.engine.downloader, "break_off", None)
         if break_off is not None and (given_up := break_off()):
             logger.warning(
-                "this node slept, or got no answer from Redis, for as long as its lease; it gives up %(count)d fetches",
+                "this node's lease has expired, because the machine slept or Redis did not answer; %(count)d fetches "
+                "are aborted",
                 {"count": given_up},
             )
 

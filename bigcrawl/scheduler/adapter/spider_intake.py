@@ -1,5 +1,3 @@
-"""Takes links and requests from a spider to the outbox."""
-
 from __future__ import annotations
 
 import hashlib
@@ -13,8 +11,18 @@ from scrapy import Request
 
 from bigcrawl.bounded import BoundedDict
 from bigcrawl.exceptions import RequestNotStorableError
-from bigcrawl.scheduler.adapter.request_codec import ENTRY, ONCE, PARENT, links_encoder, not_listed
-from bigcrawl.scheduler.adapter.tries import Tries
+from bigcrawl.scheduler.adapter.request_codec import (
+    ENTRY,
+    NO_ORIGIN,
+    ONCE,
+    LinkOrigin,
+    forget_origin,
+    links_encoder,
+    links_tail,
+    not_listed,
+    record_origin,
+)
+from bigcrawl.scheduler.adapter.tries import RetryMarks
 from bigcrawl.scheduler.records.url_traits import traits_of
 from bigcrawl.url.canonical import UrlError, canonicalize, host_of
 
@@ -23,7 +31,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import Config
     from bigcrawl.links import Links
-    from bigcrawl.scheduler.adapter.drops import Drops
+    from bigcrawl.scheduler.adapter.drops import DroppedRequests
     from bigcrawl.scheduler.adapter.live_requests import LiveRequests
     from bigcrawl.scheduler.adapter.started_requests import StartedRequests
     from bigcrawl.scheduler.handout.observers import PageLinks
@@ -46,15 +54,21 @@ def check_methods(links: Links, live: LiveRequests) -> None:
 
 class SpiderIntake:
     def __init__(
-        self, config: Config, started: StartedRequests, drops: Drops, apart: Callable[[Request], bytes] | None = None
+        self,
+        config: Config,
+        started: StartedRequests,
+        drops: DroppedRequests,
+        apart: Callable[[Request], bytes] | None = None,
     ) -> None:
-        """`apart` returns what distinguishes a request from other requests for its URL; see `tries.Apart`."""
+        """`apart` distinguishes a request from other requests for its URL; see `tries.FingerprintChoice`."""
         self._apart = apart
         self._url_bytes_max = config.frontier.url_bytes_max
         self._traits = traits_of(config)
-        self._notes_parents = "parquet" in config.crawl.warc_indexes  # which has a column for them
+        kept = config.frontier.link_origin
+        self._notes_parents = kept != "auto" or "parquet" in config.crawl.warc_indexes  # which has a column for them
+        self.notes_servers = kept == "full"
         self._started = started
-        self._tries = Tries(started, self._url_bytes_max, self._key_of, apart)
+        self._tries = RetryMarks(started, self._url_bytes_max, self._key_of, apart)
         self._drops = drops
         self._start_requests: WeakSet[Request] = WeakSet()
         self._pages: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
@@ -84,11 +98,12 @@ class SpiderIntake:
         *,
         starts: bool = False,
         noted_by: Iterable[PageLinks] = (),
+        address: str = "",
     ) -> int:
         """Offer a batch of canonical URLs found on `page` to the outbox. Return how many were not sent recently.
 
-        `noted_by` is what `links_of` returned for the page. While discovery is off, URLs are taken only if the spider
-        `starts` with them.
+        `noted_by` is what `links_of` returned for the page, and `address` that of its server; needed only if the intake
+        `notes_servers`. While discovery is off, URLs are taken only if the spider `starts` with them.
         """
         node, live = self._node, self._live
         if node is None or live is None:
@@ -98,14 +113,14 @@ class SpiderIntake:
             return 0
         if links.callback or links.errback:
             check_methods(links, live)
-        encode = links_encoder(links, depth, self._traits, live.values, page if self._notes_parents else "")
+        origin = self._origin_on(page, address) if self._notes_parents else NO_ORIGIN
+        encode = links_encoder(links, depth, self._traits, live.values, origin)
         if links.meta:
             self._drops.heed_meta(links.meta)
         urls = list(dict.fromkeys(urls))
-        if page and node.link_graph is not None:
-            node.link_graph.note(page, urls)
-        for noted in noted_by:
-            noted.add(urls, links.priority)
+        if starts:
+            node.starts.record_seeds(urls)
+        self._record_page_links(links, urls, page, noted_by)
         offered = 0
         shapes: Counter[int] = Counter()
         keys = node.crawl.keys
@@ -121,7 +136,21 @@ class SpiderIntake:
                 shapes[queued.flags] += 1
         for flags, alike in shapes.items():
             self._drops.count_traits(flags, alike)
+        if origin != NO_ORIGIN:
+            plain, whole = [len(links_tail(links, depth, live.values, each)) for each in (NO_ORIGIN, origin)]
+            self._drops.count_origins(offered * (whole - plain))
         return offered
+
+    def _record_page_links(self, links: Links, urls: list[str], page: str, noted_by: Iterable[PageLinks]) -> None:
+        if page and self._node is not None and self._node.link_graph is not None:
+            self._node.link_graph.note(page, urls)
+        for noted in noted_by:
+            noted.add(urls, links.priority)
+
+    def _origin_on(self, page: str, address: str) -> LinkOrigin:
+        if not self.notes_servers or self._node is None:
+            return LinkOrigin(page)
+        return LinkOrigin(page, self._node.parts.crawl.client.now_ms() // 1000, address)
 
     def refuse_links(self, links: Links, urls: Collection[str], error: RequestNotStorableError) -> None:
         self._drops.refuse_links(len(urls), str(error), f"{error.key_path} {error.kind}")
@@ -136,10 +165,7 @@ class SpiderIntake:
                 self._started.refuse(request, error)
 
     def record_modified(self, modified: Mapping[str, int], found_at: str) -> None:
-        """Record when pages, by canonical URL, changed according to the page at `found_at`.
-
-        Pages of other sites are ignored.
-        """
+        """Record when pages, by canonical URL, changed according to `found_at`; those of other sites are ignored."""
         node = self._node
         if node is None or not node.ownership.wants_modified or not found_at:
             return
@@ -152,10 +178,7 @@ class SpiderIntake:
         node.ownership.record_modified(own)
 
     def enqueue(self, request: Request) -> bool:
-        """Take a request as `take_request` does, but count a refused one, call its errback, and raise nothing.
-
-        An exception that reached the engine could hang it so that even SIGTERM would not end it.
-        """
+        """Take a request, but count a refused one and call its errback: an exception could hang Scrapy's engine."""
         try:
             return self.take_request(request)
         except UrlError as error:
@@ -214,6 +237,8 @@ class SpiderIntake:
             traits=self._traits,
             jar=jar,
         )
+        if is_start:
+            node.starts.record_seeds((canonical,))
         is_plain = request.method == "GET" and not request.body and jar is None
         if node.link_graph is not None and (page := self._pages.pop(request, "")):
             node.link_graph.note(page, (canonical,))
@@ -225,24 +250,20 @@ class SpiderIntake:
         return True
 
     def _is_handled(self, request: Request, meta: dict[str, Any], *, is_start: bool) -> bool:
-        """Whether a request goes to the project's download handler of its scheme.
-
-        A page may link to any local file, so a link does only if a setting names its scheme, or if it retries a start
-        request.
-        """
+        """Whether a request goes to its scheme's download handler; a link only if a setting names the scheme."""
         scheme = request.url.partition(":")[0].lower()
         if scheme == "data" or scheme in self._schemes:
             return True
         if is_start:
             return scheme not in WEB and ENTRY not in meta  # a list may hold links of other crawlers
-        return bool(meta.get("retry_times")) and _digest(request.url) in self._passed_on
+        return bool(meta.get("retry_times")) and _url_digest(request.url) in self._passed_on
 
     def _pass_on(self, request: Request, *, is_start: bool, discovers: bool) -> bool:
         """Pass a request of another scheme straight to the engine: it has no host, queue or rules."""
         if not (is_start or discovers):
             self._drops.count_undiscovered(1)
             return False
-        digest = _digest(request.url)
+        digest = _url_digest(request.url)
         if not request.dont_filter and digest in self._passed_on:
             self.others_filtered += 1
             return False
@@ -266,10 +287,14 @@ class SpiderIntake:
     def record_start_request(self, request: Request) -> None:
         self._start_requests.add(request)
 
-    def record_found(self, request: Request, page: str, noted_by: Collection[PageLinks] = ()) -> None:
+    def record_found(
+        self, request: Request, page: str, noted_by: Collection[PageLinks] = (), address: str = ""
+    ) -> None:
         """Mark a request as found by a callback on `page`: when it is enqueued, it counts as a link of that page."""
         if request._meta:
-            request._meta.pop(PARENT, None)  # copied from the page's own
+            forget_origin(request._meta)
+        if self.notes_servers:
+            record_origin(request.meta, self._origin_on(page, address))
         if self._node is not None and self._node.link_graph is not None:
             self._pages[request] = page
         if noted_by and request.method == "GET" and not request.body and type(request.priority) is int:
@@ -283,5 +308,5 @@ class SpiderIntake:
         return () if held is None or self._node is None else self._node.observers.links_of(held)
 
 
-def _digest(url: str) -> bytes:
+def _url_digest(url: str) -> bytes:
     return hashlib.sha1(url.encode(errors="surrogatepass"), usedforsecurity=False).digest()

@@ -39,11 +39,7 @@ class SpiderStart:
         self._node, self._spider = node, spider
 
     def tell_sitemaps(self, tell: Telling) -> None:
-        """Set `tell` to be called with each robots.txt that names sitemaps, and with the sitemaps' URLs.
-
-        The URLs that `tell` queues reach Redis before the rules are stored, so after a crash the file is fetched and
-        reported again.
-        """
+        """Call `tell` with each robots.txt and its sitemaps before its rules are stored, so that a crash repeats it."""
         if self._node is None:
             return
 
@@ -57,15 +53,12 @@ class SpiderStart:
         self._node.parts.gates.robots.tell_sitemaps_to(tell_and_flush)
 
     async def claim(self) -> bool:
-        """Wait until this node may run the start requests (True), or some node has run them (False).
-
-        A spider with `lacks_start_requests` skips them if the crawl has begun.
-        """
+        """Wait until this node may run the start requests (True), or some node has run them (False)."""
         digest = start_digest(self._spider) if self._spider is not None else ""
         while (node := self._node) is not None and not self._shutdown.is_closing():
             try:
                 if getattr(self._spider, "lacks_start_requests", False) and await node.starts.were_sent():
-                    logger.warning("the seeds are not here: this node joins a crawl that another one has begun")
+                    logger.warning("this node has no seeds, so it only joins a crawl that another node has begun")
                     return False
                 claim = await node.starts.claim(digest)
                 node.progress.record_start(is_done=claim == START_DONE)

@@ -1,5 +1,3 @@
-"""The requests in the engine, and the downloader's reports about them."""
-
 from __future__ import annotations
 
 from collections import deque
@@ -9,6 +7,7 @@ from weakref import WeakKeyDictionary
 from scrapy.http import TextResponse
 from scrapy.utils.httpobj import urlparse_cached
 
+from bigcrawl.links import PAGE_PART
 from bigcrawl.politeness.backoff_policy import OVERLOADED, retry_after_ms
 from bigcrawl.scheduler.adapter.fetch_errors import (
     UNDER_LEASE,
@@ -113,6 +112,10 @@ class StartedRequests:
     def is_handed_out(self, request: Request) -> bool:
         return request in self._held
 
+    def is_page(self, request: Request) -> bool:
+        """Whether a request was handed out, and not for a part of a page."""
+        return self.is_handed_out(request) and PAGE_PART not in (request._meta or {})
+
     def try_send(self, request: Request) -> int:
         """Return 0 if a request may be sent now: it is due and keeps its gaps to others. Else return the us to wait.
 
@@ -139,11 +142,7 @@ class StartedRequests:
         return gaps
 
     def may_send(self, request: Request) -> bool:
-        """Whether a request may be sent now; asked some microseconds before.
-
-        An unrelated request may always be sent. Others may while this node has its lease and still owns the URL: after
-        a sleep, other nodes may have fetched from the same hosts.
-        """
+        """Whether a request may be sent now: this node has its lease and still owns the URL; others always may."""
         node = self._node
         held = self._held.get(request)
         if node is None or (held is None and not _is_under_lease(request)):
@@ -289,7 +288,7 @@ class StartedRequests:
             handout = self._node.handout
             handout.fetches.record_answered(held, ended_us)
             if took_ms is not None:
-                handout.crowd.note(held.host, took_ms)
+                handout.crowd.record_answer(held.host, took_ms)
 
     def _retry_after_ms(self, response: Response) -> int:
         value, date = (response.headers.get(name, b"") or b"" for name in ("Retry-After", "Date"))

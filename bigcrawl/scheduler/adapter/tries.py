@@ -1,8 +1,4 @@
-"""Requests that try a URL in process again: Scrapy's retries, and redirects of a URL to itself.
-
-Scrapy makes a new Request with the old meta for each. Here the taken URL fails, and waits in its host's queue for its
-next try. The started requests distinguish these from requests that merely copy old meta.
-"""
+"""Requests that try a URL in process again, and not merely copy its meta: retries, and redirects to itself."""
 
 from __future__ import annotations
 
@@ -30,7 +26,7 @@ if TYPE_CHECKING:
 REDIRECTED = frozenset(f"status:{code}" for code in (301, 302, 303, 307, 308))
 
 
-class Tries:
+class RetryMarks:
     def __init__(
         self,
         started: StartedRequests,
@@ -55,7 +51,7 @@ class Tries:
             before = request._meta or {}
             if request.url == meta["redirect_urls"][-1] and jar in (before.get("cookiejar"), before.get(ENTRY)):
                 canonical = canonicalize(request.url, self._url_bytes_max)
-                jars = self._jars(request, jar)
+                jars = self._jar_names(request, jar)
                 return any(held.fields.key == self._key_of(canonical, request.method, request.body, j) for j in jars)
         return False
 
@@ -63,7 +59,7 @@ class Tries:
         if not (meta.get("retry_times") or meta.get("redirect_times")):
             return None
         canonical = canonicalize(request.url, self._url_bytes_max)
-        jars = self._jars(request, *map(meta.get, (ONCE, ENTRY, "cookiejar")), None)
+        jars = self._jar_names(request, *map(meta.get, (ONCE, ENTRY, "cookiejar")), None)
         keys: list[int] = [self._key_of(canonical, request.method, request.body, jar) for jar in jars]
         known = [(keys.index(h.fields.key), r, h) for r, h in self._started.items() if h.fields.key in keys]
         for _, started, held in sorted(known, key=itemgetter(0)):
@@ -76,7 +72,7 @@ class Tries:
                 return held
         return None
 
-    def _jars(self, request: Request, *jars: object) -> dict[bytes, None]:
+    def _jar_names(self, request: Request, *jars: object) -> dict[bytes, None]:
         told = self._apart(request) if self._apart is not None else b""
         apart = [jar_bytes([jar, told]) for jar in jars] if told else []
         return dict.fromkeys((*apart, *map(jar_bytes, jars)))
@@ -109,7 +105,7 @@ class Tries:
             request.meta.pop("retry_times", None)
 
 
-class Apart:
+class FingerprintChoice:
     """Returns a request's fingerprint unless a plain request with its URL, method and body has the same."""
 
     def __init__(self, fingerprint: Callable[[Request], bytes]) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bigcrawl.drum.format import KEY_TYPE
-from bigcrawl.scheduler.budgets.policies import Unlimited, make_policy
+from bigcrawl.scheduler.budgets.policies import UnlimitedBudgets, make_policy
 from bigcrawl.url.key import PUBLIC_KEYS
 
 if TYPE_CHECKING:
@@ -84,6 +84,9 @@ class EffectiveBudgets:
             budgets = np.where(self._ruled[at] == plds, self._ruled_budgets[at], budgets)
         return budgets
 
+    def is_by_hand(self, plds: KeyArray) -> npt.NDArray[np.bool_]:
+        return np.isin(plds, self._ruled)
+
     def allow(
         self, urls: Sequence[QueuedUrl], plds: KeyArray, in_degrees: InDegreeArray, limiting: Sequence[Limiting] = ()
     ) -> Allowances:
@@ -96,13 +99,13 @@ class EffectiveBudgets:
         for at, url in enumerate(urls):
             limits, depth = self._limits_of(url)
             if limits:
-                bound[at] = _bound(BoundUrl(url, limits, int(accounts[at]), int(budgets[at])), depth)
+                bound[at] = _limited_url(BoundUrl(url, limits, int(accounts[at]), int(budgets[at])), depth)
         for limit in limiting:
             if passing := [one for one in bound.values() if one.account != WITHHELD]:
                 limit(passing)
         for at, one in bound.items():
             accounts[at], budgets[at], queued[at] = one.account, one.budget, one.url
-        return Allowances(accounts, budgets, queued, np.isin(plds, self._ruled) if len(self._ruled) else None)
+        return Allowances(accounts, budgets, queued, self.is_by_hand(plds) if len(self._ruled) else None)
 
     def _limits_of(self, url: QueuedUrl) -> tuple[Limits, int]:
         limits = self._book.for_host(url.host)
@@ -117,10 +120,10 @@ def make_budgets(config: BudgetConfig, counts: InDegreeCounts, book: RuleBook, l
     policy = make_policy(config, counts)
     if policy is None and not len(book):
         return None
-    return EffectiveBudgets(policy or Unlimited(), book, look)
+    return EffectiveBudgets(policy or UnlimitedBudgets(), book, look)
 
 
-def _bound(one: BoundUrl, depth: int) -> BoundUrl:
+def _limited_url(one: BoundUrl, depth: int) -> BoundUrl:
     own, deepest = one.limits.get("budget"), one.limits.get("depth")
     if deepest and depth > deepest.value:
         one.withhold()

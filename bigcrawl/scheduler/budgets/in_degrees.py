@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import msgpack
 import numpy as np
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy.typing as npt
+
+    from bigcrawl.drum.format import KeyArray
 
     InDegreeArray = npt.NDArray[np.uint32]
     CountArray = npt.NDArray[np.int64]
@@ -50,6 +52,10 @@ def bins_of(in_degrees: InDegreeArray) -> npt.NDArray[np.intp]:
     return LOWEST.searchsorted(in_degrees.astype(np.int64), side="right") - 1
 
 
+UNRANKED_BITS: Final = 0xFFFF
+"""Zero in the keys of units (`units`), which do not count in ranks, and in one of 65,536 keys of PLDs."""
+
+
 class InDegreeCounts:
     """The number of PLDs in each bin; immutable. PLDs of in-degree 0 are not counted."""
 
@@ -62,7 +68,7 @@ class InDegreeCounts:
 
     @classmethod
     def of(cls, in_degrees: InDegreeArray) -> Self:
-        return cls(_binned(in_degrees))
+        return cls(_count_by_bin(in_degrees))
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -88,13 +94,14 @@ class InDegreeCounts:
         """int64, shape (BINS,), read-only."""
         return self._counts
 
-    def moved(self, before: InDegreeArray, after: InDegreeArray) -> InDegreeCounts:
+    def after_changes(self, before: InDegreeArray, after: InDegreeArray) -> InDegreeCounts:
         """Return the counts after these in-degrees have changed; 0: not counted. A PLD may occur several times."""
-        counts = self._counts + _binned(after) - _binned(before)
+        counts = self._counts + _count_by_bin(after) - _count_by_bin(before)
         if counts.min() < 0:
             at = int(counts.argmin())
             raise ContractError(
-                f"{-int(counts[at])} more PLDs left in-degree {LOWEST[at]} than were counted there: count them again"
+                f"{-int(counts[at])} more PLDs have left in-degree {LOWEST[at]} than were counted there, so the "
+                f"counts are wrong: count again"
             )
         return InDegreeCounts(counts)
 
@@ -116,7 +123,7 @@ class InDegreeCounts:
         except Exception as error:
             raise CountsFormatError(f"in-degree counts cannot be decoded: {error!r}") from error
         if not isinstance(flat, list) or len(flat) % 2 or not _are_pairs(flat):
-            raise CountsFormatError("in-degree counts are not ascending bins with their counts")
+            raise CountsFormatError("in-degree counts must be bins in ascending order, each with its count")
         counts = np.zeros(BINS, dtype=np.int64)
         counts[flat[::2]] = flat[1::2]
         return cls(counts)
@@ -141,7 +148,7 @@ def sum_published(published: Iterable[bytes]) -> tuple[InDegreeCounts, int]:
     return InDegreeCounts(total), unreadable
 
 
-class Ranks:
+class InDegreeRanks:
     """The ranks of in-degrees among all PLDs; 1 is best. PLDs of equal in-degree share the rank of the last of them."""
 
     __slots__ = ("_above", "_counts", "total")
@@ -151,13 +158,13 @@ class Ranks:
         self.total = counts.total
         self._above = self.total - np.cumsum(self._counts)
 
-    def worst(self, in_degrees: InDegreeArray) -> CountArray:
+    def worst_ranks(self, in_degrees: InDegreeArray) -> CountArray:
         bins = bins_of(in_degrees)
         ranks: CountArray = np.maximum(self._above[bins] + self._counts[bins], 1)
         return ranks
 
-    def likely(self, in_degrees: InDegreeArray) -> CountArray:
-        """Return the ranks if the PLDs of each bin were spread evenly over it: int64, at most `worst`."""
+    def likely_ranks(self, in_degrees: InDegreeArray) -> CountArray:
+        """Return the ranks if the PLDs of each bin were spread evenly over it: int64, at most `worst_ranks`."""
         bins = bins_of(in_degrees)
         width = LOWEST[bins + 1] - LOWEST[bins]
         left = LOWEST[bins + 1] - in_degrees  # in-degrees from here to the end of the bin: width .. 1
@@ -166,7 +173,7 @@ class Ranks:
         return ranks
 
 
-def _binned(in_degrees: InDegreeArray) -> CountArray:
+def _count_by_bin(in_degrees: InDegreeArray) -> CountArray:
     counts = np.bincount(bins_of(in_degrees), minlength=BINS).astype(np.int64)
     counts[0] = 0
     return counts
@@ -178,3 +185,9 @@ def _are_pairs(flat: list[int]) -> bool:
     bins, counts = flat[::2], flat[1::2]
     ascends = all(one < other for one, other in pairwise(bins))
     return ascends and all(1 <= at < BINS for at in bins) and all(1 <= count <= _COUNT_MAX for count in counts)
+
+
+def are_ranked(keys: KeyArray) -> npt.NDArray[np.bool_]:
+    """Return which keys are not those of units: if these counted, hosts that a farm makes up would enlarge the top."""
+    ranked: npt.NDArray[np.bool_] = keys & np.uint64(UNRANKED_BITS) != 0
+    return ranked

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from bigcrawl.scheduler.budgets.placement import OVER_BUDGET, Placed, ordinals, place
+from bigcrawl.scheduler.budgets.placement import OVER_BUDGET, Placement, ordinals_within_plds, place_urls
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from bigcrawl.drum.bucket import Bucket
     from bigcrawl.drum.format import KeyArray
-    from bigcrawl.scheduler.budgets.placement import IndexArray, RecordArray, Window
+    from bigcrawl.scheduler.budgets.placement import IndexArray, RecordArray, TurnWindow
 
 FREE_HOSTS: Final = 16
 
@@ -45,20 +45,20 @@ def place_with_hosts(
     whose: IndexArray,
     records: RecordArray,
     budgets: npt.NDArray[np.integer],
-    window: Window,
+    window: TurnWindow,
     *,
     reread: bool,
-) -> tuple[Placed, KeyArray]:
+) -> tuple[Placement, KeyArray]:
     """Like `place`, with charges for new hosts; also return the keys of the hosts now known, ascending."""
     if not new.first.any():
-        return place(whose, records, budgets, window, reread=reread), np.empty(0, dtype=np.uint64)
+        return place_urls(whose, records, budgets, window, reread=reread), np.empty(0, dtype=np.uint64)
     firsts = whose[new.first]
-    nth = records["hosts"].astype(np.int64)[firsts] + ordinals(firsts, len(records))
+    nth = records["hosts"].astype(np.int64)[firsts] + ordinals_within_plds(firsts, len(records))
     places = np.ones(len(whose), dtype=np.intp)
     places[new.first] += nth >= FREE_HOSTS
     pages = np.cumsum(places) - 1
-    placed = place(np.repeat(whose, places), records, budgets, window, reread=reread)
+    placed = place_urls(np.repeat(whose, places), records, budgets, window, reread=reread)
     has_robots = new.first & (placed.turns[pages - places + 1] != OVER_BUDGET)
     more = np.bincount(whose[has_robots], minlength=len(records))
     placed.records["hosts"] = np.minimum(placed.records["hosts"] + more, HOSTS_MAX)
-    return Placed(placed.turns[pages], placed.tiers[pages], placed.records), np.sort(new.hosts[has_robots])
+    return Placement(placed.turns[pages], placed.tiers[pages], placed.records), np.sort(new.hosts[has_robots])

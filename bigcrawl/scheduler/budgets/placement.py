@@ -54,7 +54,7 @@ QUOTA_MAX = (1 << TIER_SHIFT) - 1
 """The most URLs of a PLD in a turn that `used` can count."""
 
 
-class Window(NamedTuple):
+class TurnWindow(NamedTuple):
     """The turns `first` to `last` in which URLs may be placed now, and the generation n for all others.
 
     Attributes:
@@ -69,19 +69,16 @@ class Window(NamedTuple):
     quantum: int
 
 
-class Placed(NamedTuple):
+class Placement(NamedTuple):
     turns: NumberArray
     tiers: NumberArray
     records: RecordArray
 
 
-def place(
-    whose: IndexArray, records: RecordArray, budgets: npt.NDArray[np.integer], window: Window, *, reread: bool
-) -> Placed:
-    """Place URLs in turns; `whose` is the index of each URL's PLD in `records` and `budgets`.
-
-    With budget 0, all URLs of a PLD are over budget.
-    """
+def place_urls(
+    whose: IndexArray, records: RecordArray, budgets: npt.NDArray[np.integer], window: TurnWindow, *, reread: bool
+) -> Placement:
+    """Place URLs in turns; `whose` is the index of each URL's PLD in `records` and `budgets`. Budget 0 passes none."""
     first, last, generation, is_rereading, quantum = window
     mark = records["mark"].astype(np.int64)
     budget = budgets.astype(np.int64)
@@ -93,7 +90,7 @@ def place(
     barred = quota == 0
     barred |= mark > 2 * generation if reread else mark >= 2 * (generation - is_rereading)
     # Counted from the start of the turn `begun`, as if each earlier turn were full.
-    nth = used[whose] + ordinals(whose, len(records))
+    nth = used[whose] + ordinals_within_plds(whose, len(records))
     later, nth_of_turn = np.divmod(nth, np.maximum(quota, 1)[whose])
     turns = begun[whose] + later
     turns[(turns > last) | barred[whose]] = OVER_BUDGET
@@ -104,22 +101,21 @@ def place(
     moved = placed > 0
     later_max, nth_max = np.divmod((used + placed - 1)[moved], quota[moved])
     after["turn"][moved] = begun[moved] + later_max
-    tier_max = _tiers(nth_max, budget[moved], np.where(later_max, 0, had_tier[moved]))
+    tier_max = _tiers_of(nth_max, budget[moved], np.where(later_max, 0, had_tier[moved]))
     after["used"][moved] = (nth_max + 1) | (tier_max << TIER_SHIFT)
     failed = counts > placed
     after["mark"][failed] = np.maximum(mark[failed], 2 * generation + reread)
-    return Placed(turns, _tiers(nth_of_turn, budget[whose], np.where(later, 0, had_tier[whose])), after)
+    return Placement(turns, _tiers_of(nth_of_turn, budget[whose], np.where(later, 0, had_tier[whose])), after)
 
 
-def _tiers(nth: NumberArray, budget: NumberArray, least: NumberArray) -> NumberArray:
+def _tiers_of(nth: NumberArray, budget: NumberArray, least: NumberArray) -> NumberArray:
     tiers = least.copy()
     for tier, budgets in enumerate(TIER_STARTS, 1):
         tiers[nth >= budgets * budget] = tier
     return np.maximum(tiers, least)
 
 
-def ordinals(whose: IndexArray, plds: int) -> IndexArray:
-    """Return, for each URL, the number of earlier URLs of its PLD."""
+def ordinals_within_plds(whose: IndexArray, plds: int) -> IndexArray:
     order = whose.argsort(kind="stable")
     counts = np.bincount(whose, minlength=plds)
     starts = (counts.cumsum() - counts).repeat(counts)

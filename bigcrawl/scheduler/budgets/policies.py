@@ -14,8 +14,8 @@ import numpy as np
 
 from bigcrawl.config import BudgetConfig
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.given import imported
-from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts, Ranks
+from bigcrawl.given import import_object
+from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts, InDegreeRanks
 from bigcrawl.scheduler.rules.budget_rules import BUDGET_LARGEST
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class BudgetPolicy(Protocol):
         ...
 
 
-class Star:
+class StarBudgets:
     """IRLbot's STAR: over the top ranks, budgets rise linearly from the base to the maximum for rank 1.
 
     No budget exceeds the base times the in-degree, so k PLDs that link to another gain it no more than their own
@@ -53,23 +53,23 @@ class Star:
     def __init__(self, config: BudgetConfig, counts: InDegreeCounts) -> None:
         _refuse_maximum_below_base(config)
         self._base, self._maximum = config.base, config.maximum
-        self._ranks = Ranks(counts)
+        self._ranks = InDegreeRanks(counts)
         self._top = min(config.top, self._ranks.total // _KNOWN_A_TOP)
 
     def __repr__(self) -> str:
-        return f"<Star top={self._top} of {self._ranks.total} PLDs>"
+        return f"<StarBudgets top={self._top} of {self._ranks.total} PLDs>"
 
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
-        return self._risen(in_degrees, self._ranks.worst(in_degrees))
+        return self._budgets_by_rank(in_degrees, self._ranks.worst_ranks(in_degrees))
 
-    def _risen(self, in_degrees: InDegreeArray, worst: CountArray) -> BudgetArray:
-        ahead_of = np.maximum(self._top - self._ranks.likely(in_degrees), 0)
+    def _budgets_by_rank(self, in_degrees: InDegreeArray, worst: CountArray) -> BudgetArray:
+        ahead_of = np.maximum(self._top - self._ranks.likely_ranks(in_degrees), 0)
         risen = self._base + (self._maximum - self._base) * ahead_of // max(self._top - 1, 1)
         vouched = np.maximum(in_degrees.astype(np.int64), 1) * self._base
         return np.where(worst <= self._top, np.minimum(risen, vouched), self._base).astype(np.uint32)
 
 
-class Fixed:
+class FixedBudgets:
     def __init__(self, config: BudgetConfig, counts: InDegreeCounts) -> None:
         self._base = config.base
 
@@ -77,7 +77,7 @@ class Fixed:
         return np.full(in_degrees.shape, self._base, dtype=np.uint32)
 
 
-class Proportional:
+class ProportionalBudgets:
     def __init__(self, config: BudgetConfig, counts: InDegreeCounts) -> None:
         _refuse_maximum_below_base(config)
         self._base, self._maximum = config.base, config.maximum
@@ -86,7 +86,7 @@ class Proportional:
         return np.clip(in_degrees.astype(np.int64) * self._base, self._base, self._maximum).astype(np.uint32)
 
 
-class Inverse:
+class InverseBudgets:
     def __init__(self, config: BudgetConfig, counts: InDegreeCounts) -> None:
         _refuse_maximum_below_base(config)
         self._base, self._maximum = config.base, config.maximum
@@ -97,17 +97,17 @@ class Inverse:
         return found
 
 
-class PopularOnly(Star):
+class PopularOnly(StarBudgets):
     def __init__(self, config: BudgetConfig, counts: InDegreeCounts) -> None:
         super().__init__(config, counts)
         self._popular = config.top
 
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
-        worst = self._ranks.worst(in_degrees)
-        return np.where(worst <= self._popular, self._risen(in_degrees, worst), 0).astype(np.uint32)
+        worst = self._ranks.worst_ranks(in_degrees)
+        return np.where(worst <= self._popular, self._budgets_by_rank(in_degrees, worst), 0).astype(np.uint32)
 
 
-class Unlimited:
+class UnlimitedBudgets:
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
         return np.full(in_degrees.shape, BUDGET_LARGEST, dtype=np.uint32)
 
@@ -116,10 +116,10 @@ PolicyFactory = Callable[[BudgetConfig, InDegreeCounts], BudgetPolicy]
 """Makes a policy from the settings and the counts of the whole crawl, which are empty at first."""
 
 POLICIES: Final[dict[str, PolicyFactory]] = {
-    "star": Star,
-    "fixed": Fixed,
-    "proportional": Proportional,
-    "inverse": Inverse,
+    "star": StarBudgets,
+    "fixed": FixedBudgets,
+    "proportional": ProportionalBudgets,
+    "inverse": InverseBudgets,
     "popular-only": PopularOnly,
 }
 
@@ -138,10 +138,10 @@ def make_policy(config: BudgetConfig, counts: InDegreeCounts) -> BudgetPolicy | 
             f"BIGCRAWL_BUDGET_POLICY is {name!r}; {hint}must be one of {', '.join(known)}, or the import path of a "
             f"policy of your own, e.g. my.module.Policy"
         )
-    return _Checked(name, _import_factory(name), config, counts)
+    return _CheckedPolicy(name, _import_factory(name), config, counts)
 
 
-class _Checked:
+class _CheckedPolicy:
     def __init__(self, name: str, factory: Callable[..., Any], config: BudgetConfig, counts: InDegreeCounts) -> None:
         self._name = name
         try:
@@ -169,7 +169,7 @@ class _Checked:
 
 
 def _import_factory(path: str) -> Callable[..., Any]:
-    found = imported("BIGCRAWL_BUDGET_POLICY", path)
+    found = import_object("BIGCRAWL_BUDGET_POLICY", path)
     if not callable(found):
         raise ConfigError(f"BIGCRAWL_BUDGET_POLICY is {path}, a {type(found).__name__}; must be a class or function")
     return found  # type: ignore[no-any-return]

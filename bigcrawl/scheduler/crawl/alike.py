@@ -1,8 +1,7 @@
-"""Settings and the release that must be the same on all nodes of a crawl.
+"""Settings and the release that must be the same on all nodes of a crawl, as heartbeats carry them.
 
-Heartbeats carry the version and the non-default settings. A node that differs from a live node that joined earlier does
-not start, or stops once it finds out. Two nodes that start together see each other a second later. A report without a
-version is of release 0.1. Only nodes of one minor release are sure to read each other's messages, scripts and files.
+A node that differs from a live node that joined earlier does not start, or stops once it finds out. A report without a
+version is of release 0.1.
 """
 
 from __future__ import annotations
@@ -38,10 +37,7 @@ def release_of(version: str) -> str:
 
 
 def refusal(node: str, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> ConfigError | None:
-    """Return the error that stops this node because it differs from another; None if they agree.
-
-    A report without settings is of a node that has not begun, and agrees with all.
-    """
+    """Return the error that stops this node because it differs from another; None if they agree."""
     if FIELD not in theirs:
         return None
     version, other = ours[VERSION], theirs.get(VERSION, FIRST_RELEASE)

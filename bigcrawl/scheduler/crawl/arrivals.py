@@ -1,12 +1,9 @@
-"""Notifies owners of entries that other nodes put into the inboxes of their partitions.
-
-The notices are a short stream in Redis. Owners read it together with the operator's orders, or in a beat that comes
-sooner. Entries whose notice was lost are found when the owner next looks into all inboxes, which it does seldom.
-"""
+"""Notifies owners of entries for their partitions by a short stream; owners seldom look into all inboxes."""
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import BigcrawlError
@@ -14,7 +11,7 @@ from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.crawl.assignment import read_ranges, write_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.scripts import Value
@@ -34,7 +31,7 @@ class Arrivals:
         self._untold: set[int] = set()
         self._heard = ""
         self._news: set[int] | None = set()
-        self._is_read = False
+        self._is_read = self._is_being_read = False
         self.came = asyncio.Event()
 
     def __repr__(self) -> str:
@@ -58,24 +55,24 @@ class Arrivals:
                 self._untold |= told
 
     async def take(self) -> set[int] | None:
-        """Return the partitions with new notices; None if some may have been missed.
-
-        Asks Redis unless the notices were read since the last call.
-        """
-        if not self._is_read:
-            command = self.command
-            self.record_read(command, await self._client.command(*command))
+        """Return the partitions with new notices; None if some may have been missed. Asks Redis unless just read."""
+        if not self._is_read and not self._is_being_read:
+            with self.reading() as command:
+                self.record_read(command, await self._client.command(*command))
         taken, self._news, self._is_read = self._news, set(), False
         self.came.clear()
         return taken
 
-    @property
-    def command(self) -> tuple[Value, ...]:
-        """The command that reads new notices, and the last one again."""
-        return "XRANGE", self._key, self._heard or "-", "+"
+    @contextmanager
+    def reading(self) -> Iterator[tuple[Value, ...]]:
+        """Give the command that reads new notices, and the last one again; its reply is for `record_read`."""
+        self._is_being_read = True
+        try:
+            yield "XRANGE", self._key, self._heard or "-", "+"
+        finally:
+            self._is_being_read = False
 
     def record_read(self, command: tuple[Value, ...], rows: Sequence[Any]) -> None:
-        """Record the rows that Redis replied to `command`."""
         heard, self._heard, self._is_read = str(command[2]), rows[-1][0].decode() if rows else "", True
         if rows and rows[0][0].decode() == heard:
             rows = rows[1:]

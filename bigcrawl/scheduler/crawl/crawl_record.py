@@ -36,11 +36,12 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import CrawlConfig
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.store.objects import Objects
+    from bigcrawl.store.objects import ObjectStore
 
 logger = logging.getLogger(__name__)
 
 RECORD_FILE = "crawl.json"
+BEGAN = "began_ms"
 _MADE_ONCE = ("suffixes", "hash_seed", "id")
 FILE_WAIT_S = 2.0  # a shared mount may show another machine's new file late
 _SETTING = {"partitions": "BIGCRAWL_PARTITIONS", "private_suffixes": "BIGCRAWL_PRIVATE_SUFFIXES"}
@@ -55,7 +56,7 @@ class CrawlRecord:
 
 
 async def open_record(
-    client: RedisClient, config: CrawlConfig, objects: Objects | None = None, *, is_joined: bool = False
+    client: RedisClient, config: CrawlConfig, objects: ObjectStore | None = None, *, is_joined: bool = False
 ) -> CrawlRecord:
     """Read or create the crawl's record, and compare it with this node's settings.
 
@@ -80,7 +81,7 @@ async def open_record(
 
 
 async def _open(
-    client: RedisClient, config: CrawlConfig, objects: Objects | None, stored: dict[str, bytes]
+    client: RedisClient, config: CrawlConfig, objects: ObjectStore | None, stored: dict[str, bytes]
 ) -> CrawlRecord:
     key = CrawlKeys(config.name).crawl
     require_spider(config, stored)  # first, because another spider's settings may differ as well
@@ -121,8 +122,8 @@ async def _open(
             path.unlink(missing_ok=True)
         raise ConfigError(
             f"crawl {config.name!r} was begun in another directory than {config.crawl_dir}: give all its nodes the "
-            f"same BIGCRAWL_STATE_DIR, on a disk that their machines share, or a BIGCRAWL_STORE_URL; or start anew "
-            f"with BIGCRAWL_FRESH=1"
+            f"same BIGCRAWL_STATE_DIR, on a disk that their machines share, or a BIGCRAWL_STORE_URL; or start from "
+            f"scratch with BIGCRAWL_FRESH=1"
         )
     text = isal_zlib.decompress(stored["suffixes"])
     suffixes = PublicSuffixes.from_text(text, private=config.private_suffixes)
@@ -162,22 +163,19 @@ async def _require_unused(local: dict[str, str], wanted: dict[str, str], config:
     if not await asyncio.to_thread(lambda: all(map(is_unused, directories))):
         raise LostCrawlError(
             f"{config.crawl_dir} holds crawl {config.name!r}, but the Redis does not know it: point "
-            f"BIGCRAWL_REDIS_URL at the Redis of that crawl, or start anew with BIGCRAWL_FRESH=1"
+            f"BIGCRAWL_REDIS_URL at the Redis of that crawl, or start from scratch with BIGCRAWL_FRESH=1"
         )
     logger.warning(
-        "the Redis has lost crawl %(name)s, which had fetched nothing yet: it starts again", {"name": config.name}
+        "the Redis has lost crawl %(name)s, which had not fetched anything yet: it starts from scratch",
+        {"name": config.name},
     )
 
 
 def keys_in(crawl_dir: Path) -> Keys:
-    """Return the keys of the crawl in a directory, without Redis.
-
-    Raises:
-        ConfigError: there is no crawl, or another version of bigcrawl began it.
-    """
+    """Return the keys of the crawl in a directory, without Redis. Raises ConfigError if there is none."""
     record = _read_file(crawl_dir / RECORD_FILE)
     if record is None:
-        raise ConfigError(f"{crawl_dir} contains no crawl")
+        raise ConfigError(f"{crawl_dir} has no record of a crawl")
     return keys_of(record.get("hash_seed", "").encode(), crawl_dir.name)
 
 
@@ -191,6 +189,7 @@ async def _create(
     suffixes = isal_zlib.compress(bundled_text(), 3)
     rows: list[tuple[str | bytes, ...]] = [("HSETNX", key, "suffixes", suffixes)]
     rows += [("HSETNX", key, name, value) for name, value in wanted.items()]
+    rows.append(("HSETNX", key, BEGAN, str(client.now_ms())))
     rows.append(("HSETNX", key, "hash_seed", local.get("hash_seed") or new_secret().hex()))
     rows.append(("HSETNX", key, "id", local.get("id") or uuid.uuid4().hex))
     await client.commands(rows)
@@ -226,7 +225,7 @@ async def _file_of_another_node(path: Path, config: CrawlConfig) -> dict[str, st
             raise ConfigError(
                 f"the Redis holds crawl {config.name!r}, but its files are not in {config.crawl_dir}: point "
                 f"BIGCRAWL_STATE_DIR at them, on a disk that its nodes share, or begin it with a BIGCRAWL_STORE_URL, "
-                f"or choose another BIGCRAWL_CRAWL, or start anew with BIGCRAWL_FRESH=1"
+                f"or choose another BIGCRAWL_CRAWL, or start from scratch with BIGCRAWL_FRESH=1"
             )
         await asyncio.sleep(0.05)
     return found

@@ -45,8 +45,8 @@ def require_spider(config: CrawlConfig, stored: Mapping[str, bytes]) -> None:
     theirs = stored.get(_SPIDER, b"").decode()
     if theirs and theirs != config.spider:
         raise ConfigError(
-            f"crawl {config.name!r} is that of spider {theirs!r} and not finished, and its URLs would come back to "
-            f"spider {config.spider!r}: give this one a BIGCRAWL_CRAWL of its own, or let {theirs!r} finish"
+            f"crawl {config.name!r} belongs to spider {theirs!r} and is not finished, and its URLs would come back to "
+            f"spider {config.spider!r}: give this spider its own BIGCRAWL_CRAWL, or let {theirs!r} finish"
         )
     arguments = _read(stored.get(_ARGUMENTS))
     if has_others(config.arguments, arguments):

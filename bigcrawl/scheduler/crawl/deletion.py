@@ -11,11 +11,11 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.json_text import read_json
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import EmbeddedServer
-from bigcrawl.redisdb.keys import CrawlKeys, all_keys
+from bigcrawl.redisdb.keys import KNOWN, CrawlKeys, all_keys
 from bigcrawl.scheduler.crawl.crawl_record import RECORD_FILE
 from bigcrawl.scheduler.crawl.membership import Membership
 from bigcrawl.scheduler.crawl.stored_record import delete_stored
-from bigcrawl.store.objects import Objects
+from bigcrawl.store.objects import ObjectStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -33,25 +33,25 @@ class Deleted(NamedTuple):
 
 
 async def delete_crawl(config: Config) -> Deleted:
-    """Delete all state of a crawl, if there is any. It scans the user's whole Redis.
-
-    Raises:
-        ConfigError: nodes are alive, or Redis and directory belong to different crawls. Nothing was deleted.
-    """
+    """Delete all state of a crawl, if any; raise ConfigError, deleting nothing, if nodes live or ids differ."""
     crawl = config.crawl
     directory = crawl.crawl_dir
     membership = Membership(config, "deletion")
     embedded = EmbeddedServer(directory / "redis")
     is_embedded = (directory / "redis").is_dir()
     if crawl.redis_url is None and not is_embedded and (directory / RECORD_FILE).exists():
-        raise ConfigError(f"crawl {crawl.name!r} is stored in a Redis of yours: set BIGCRAWL_REDIS_URL to it")
+        raise ConfigError(
+            f"crawl {crawl.name!r} is stored in another Redis than the embedded one: set BIGCRAWL_REDIS_URL to it"
+        )
     if membership.is_any_locked() or not await asyncio.to_thread(embedded.stop_if_unused):
         raise ConfigError(f"crawl {crawl.name!r} is running: stop its nodes before deleting it")
     keys = 0
     if crawl.redis_url is not None:
         async with _client(crawl.redis_url) as client:
             keys = await _delete_keys(client, config, membership)
-    stored = await asyncio.to_thread(delete_stored, Objects(config.store.url), crawl.name) if config.store.url else 0
+    stored = (
+        await asyncio.to_thread(delete_stored, ObjectStore(config.store.url), crawl.name) if config.store.url else 0
+    )
     found = directory.is_dir()
     if found:
         try:
@@ -75,6 +75,7 @@ async def _delete_keys(client: RedisClient, config: Config, membership: Membersh
     deleted = 0
     async for keys in client.keys(all_keys(name), SCAN_COUNT):
         deleted += sum(await client.commands([("UNLINK", key) for key in keys]))
+    await client.command("HDEL", KNOWN, name)
     return deleted
 
 

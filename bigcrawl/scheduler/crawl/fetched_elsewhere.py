@@ -1,8 +1,4 @@
-"""Whether the crawler from which this crawl was imported has fetched a URL.
-
-That crawler's fingerprints cannot be turned into keys. So each URL counts as unseen, and is looked up among the
-fingerprints once, when it is taken, unless its request has `dont_filter`.
-"""
+"""Whether the crawler from which this crawl was imported has fetched a URL; looked up once, when it is taken."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Fingerprints of the requests that another crawler met before its crawl was imported.
-
-One Redis hash maps buckets to ascending prefixes of eight bytes, some nine bytes per fingerprint in all.
-"""
+"""Fingerprints of the requests that another crawler met: a Redis hash of buckets, some nine bytes for each."""
 
 from __future__ import annotations
 
@@ -42,10 +39,7 @@ class Fingerprints:
         return [_holds(row, one) for row, one in zip(rows, asked, strict=True)]
 
     async def change(self, added: npt.NDArray[np.uint64], removed: npt.NDArray[np.uint64]) -> int:
-        """Add fingerprints, then remove others. Return how many the changed buckets hold now.
-
-        The call may fail anywhere and be repeated, because each bucket is written whole.
-        """
+        """Add fingerprints, then remove others; return how many the changed buckets hold. May be repeated."""
         added, removed = np.unique(added), np.unique(removed)
         buckets = np.unique(np.concatenate([added, removed]) >> _SHIFT)
         count = 0

@@ -13,6 +13,7 @@ import msgpack
 
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of
+from bigcrawl.redisdb.scripts import NOTHING_MADE, NodesMade
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,6 +31,7 @@ TIME_S: Final = "time_s"
 class Sample:
     seen: Survey
     reports: Mapping[str, Mapping[str, Any]]
+    made: NodesMade = NOTHING_MADE
 
     def count(self, name: str) -> int:
         return self.seen.counts[name]
@@ -118,6 +120,19 @@ COLUMNS: Final[tuple[Column, ...]] = (
     Column("partitions_damaged", "gauge", "partitions", "With a damaged file.", lambda of: of.count("damaged")),
     Column("started", "gauge", "requests", "In Scrapy's engine, of all nodes.", lambda of: of.started),
     Column("outbox", "gauge", "URLs", "In outboxes: not in Redis yet.", lambda of: of.reported("outbox")),
+    Column("items", "counter", "items", "Scraped items that no pipeline dropped.", lambda of: of.made.items),
+    Column("log_warnings", "counter", "lines", "Warnings in the logs of all nodes.", lambda of: of.made.warnings),
+    Column("log_errors", "counter", "lines", "Errors in the logs of all nodes.", lambda of: of.made.errors),
+    Column(
+        "bytes_sent_s",
+        "gauge",
+        "bytes/s",
+        "Of requests, before encryption, over ten seconds.",
+        lambda of: of.reported("sent_bytes_s"),
+    ),
+    Column(
+        "look_ups_s", "gauge", "look-ups/s", "Of names, over ten seconds.", lambda of: round(of.reported("look_ups_s"))
+    ),
 )
 
 

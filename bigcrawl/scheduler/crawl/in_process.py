@@ -67,7 +67,7 @@ class InProcess:
                 file.write(MAGIC.ljust(_HEADER_BYTES, b"\0") + bytes(self._slots * _SLOT_BYTES))
             self._map = mmap.mmap(fd, _HEADER_BYTES + self._slots * _SLOT_BYTES)
         except (OSError, ValueError) as error:
-            logger.warning("the URLs in process on this node are not recorded: %(error)s", {"error": error})
+            logger.warning("the URLs in flight on this node are not recorded: %(error)s", {"error": error})
             os.ftruncate(fd, 0)
             return
         self._view = memoryview(self._map).cast("Q")

@@ -1,5 +1,3 @@
-"""The crawl that a node has joined, for all parts of the node."""
-
 from __future__ import annotations
 
 from functools import lru_cache
@@ -16,7 +14,8 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.crawl.crawl_record import CrawlRecord
-    from bigcrawl.store.objects import Objects
+    from bigcrawl.store.objects import ObjectStore
+    from bigcrawl.url.domain import PublicSuffixes
     from bigcrawl.url.key import Keys, PldKey
 
 NOT_JOINED = "the node has not joined the crawl"
@@ -36,6 +35,7 @@ class JoinedCrawl:
         self.membership = Membership(config, node_id, self.in_process)
         self.arrivals = Arrivals(client, config.crawl.name)
         self._record: CrawlRecord | None = None
+        self._private: PublicSuffixes | None = None
         self._partition_of = _not_joined
 
     def __repr__(self) -> str:
@@ -55,7 +55,9 @@ class JoinedCrawl:
     async def check(self) -> None:
         record = await open_record(self.client, self.config.crawl, self.objects, is_joined=True)
         if self._record is None or record.crawl_id != self._record.crawl_id:
-            raise ConfigError("Redis came back without this crawl; restore its data, or start anew (BIGCRAWL_FRESH=1)")
+            raise ConfigError(
+                "Redis came back without this crawl; restore its data, or start from scratch (BIGCRAWL_FRESH=1)"
+            )
 
     @property
     def is_new(self) -> bool:
@@ -69,6 +71,13 @@ class JoinedCrawl:
     def pld_of(self, host: str) -> str:
         assert self._record is not None, NOT_JOINED
         return self._record.suffixes.pld(host)
+
+    def private_pld_of(self, host: str) -> str:
+        """Return the PLD of a host where companies' suffixes count as public ones."""
+        assert self._record is not None, NOT_JOINED
+        if self._private is None:
+            self._private = self._record.suffixes.with_private()
+        return self._private.pld(host)
 
     def pld_key(self, pld: str) -> PldKey:
         return self.keys.of_pld(pld)
@@ -84,7 +93,7 @@ def _not_joined(host: str) -> int:
     raise AssertionError(NOT_JOINED)
 
 
-def _objects_at(url: str) -> Objects:
-    from bigcrawl.store.objects import Objects
+def _objects_at(url: str) -> ObjectStore:
+    from bigcrawl.store.objects import ObjectStore
 
-    return Objects(url)
+    return ObjectStore(url)

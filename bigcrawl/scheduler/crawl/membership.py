@@ -25,6 +25,7 @@ from bigcrawl.private_files import FILE_MODE, disk_error, gone, make_private, ma
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
+from bigcrawl.redisdb.scripts import NOTHING_MADE, NodesMade
 from bigcrawl.scheduler.crawl.alike import ARGUMENTS, BEATS, FIELD, SINCE, SPIDER, VERSION, joined_before, refusal
 from bigcrawl.scheduler.crawl.assignment import LiveNode, assign, read_ranges, write_ranges
 from bigcrawl.scheduler.crawl.in_process import UNKNOWN, read_in_process
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.exceptions import ConfigError
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.crawl.capacity.node_resources import NodeResources
     from bigcrawl.scheduler.crawl.in_process import InProcess
 
 logger = logging.getLogger(__name__)
@@ -52,7 +54,8 @@ LOOK_S = 0.5
 class Membership:
     """This node among the nodes of its crawl.
 
-    `gone` counts the heartbeats of this node that found other nodes gone since the one before.
+    `gone` counts the heartbeats of this node that found other nodes gone since the one before. `made_by_all` is what
+    all nodes of the crawl had made by the last heartbeat, and `gap_ms` the time between the answers to the last two.
     """
 
     def __init__(self, config: Config, node: str, in_process: InProcess | None = None) -> None:
@@ -67,6 +70,7 @@ class Membership:
         self._name = node
         self._capacity = MeasuredCapacity(config.crawl.capacity)
         self._moves_by_load = config.crawl.capacity_measured
+        self._resources = _resources_of(config)
         self._mine: frozenset[int] = frozenset()
         self._assigned_by: dict[str, tuple[Any, ...]] = {}
         self._ranges: tuple[Collection[int], str] = (frozenset(), "")
@@ -83,9 +87,11 @@ class Membership:
         if config.crawl.arguments is not None:
             self._alike[ARGUMENTS] = dict(config.crawl.arguments)
         self._report: dict[str, Any] = {}
+        self.made_by_all = NOTHING_MADE
         self._beats = 0
         self._since_ms = 0
         self._heard_ms = 0  # when this node last received others' heartbeats
+        self.gap_ms = 0
         self._patient_until_ms = 0
 
     def __repr__(self) -> str:
@@ -101,6 +107,8 @@ class Membership:
         The file is locked before it gets its name, so that no other node can lock it first. Raises ConfigError if the
         state directory cannot be written.
         """
+        if self._resources is not None:
+            self._resources.begin()
         try:
             make_private_directory(self._directory)
             make_private(self._directory.parent)  # an older crawl's may be readable to others
@@ -170,13 +178,14 @@ class Membership:
         report: dict[str, Any],
         owned: Collection[int] = (),
         late_ms: float = 0,
+        made: NodesMade = NOTHING_MADE,
         beside: Sequence[scripts.Call[Any]] = (),
     ) -> list[Any]:
         """Send this node's heartbeat, and learn which other nodes live, except provably dead ones.
 
         `report` is for people who look at the crawl. `late_ms` is how long this node's hosts wait after they are due;
-        with BIGCRAWL_CAPACITY_MEASURED, partitions move by it. `beside` are further calls, in the same round trip;
-        return their replies or errors.
+        with BIGCRAWL_CAPACITY_MEASURED, partitions move by it. `made` is what it made since its start. `beside` are
+        further calls, in the same round trip; return their replies or errors.
 
         Raises:
             ConfigError: a node that joined earlier has different settings, or is of another release.
@@ -184,12 +193,17 @@ class Membership:
         """
         self._beats += 1
         self._since_ms = self._since_ms or client.now_ms()
+        if self._resources is not None:
+            self._resources.refresh(client.now_ms())
         report = {**report, _LATE: round(late_ms)}
         self._report = {**report, **self._place(owned), **self._alike, SINCE: self._since_ms, BEATS: self._beats}
         text = json.dumps(self._report)
-        texts, *replies = await client.run_each([self._call(text), *beside])
-        if isinstance(texts, BigcrawlError):
-            raise texts
+        is_first = not self._heard_ms
+        call = scripts.beat_node(self._keys, self.node, text, self._lease_ms, made, is_first=is_first)
+        answer, *replies = await client.run_each([call, *beside])
+        if isinstance(answer, BigcrawlError):
+            raise answer
+        texts, self.made_by_all = answer
         before, self.reports = self.reports, await self._living(client, texts)
         if texts.get(self.node) == text:
             self.reports[self.node] = self._report
@@ -204,6 +218,7 @@ class Membership:
         return replies
 
     def _record_contact(self, now_ms: int) -> None:
+        self.gap_ms = now_ms - self._heard_ms if self._heard_ms else 0
         if self._heard_ms and now_ms - self._heard_ms >= self._lease_ms / 2:
             self._patient_until_ms = now_ms + self._lease_ms // 3
         self._heard_ms = now_ms
@@ -243,12 +258,9 @@ class Membership:
         found = {node: refusal(node, report, self._alike) for node, report in others.items()}
         return {node: error for node, error in found.items() if error is not None}
 
-    def _call(self, report: str, *, leave: bool = False) -> scripts.Call[dict[str, str]]:
-        return scripts.beat_node(self._keys, self.node, report, self._lease_ms, leave=leave)
-
     async def _others(self, client: RedisClient) -> dict[str, dict[str, Any]]:
-        [texts] = await client.run([self._call("", leave=True)])
-        return await self._living(client, texts)
+        [answer] = await client.run([scripts.beat_node(self._keys, self.node, "", self._lease_ms, leave=True)])
+        return await self._living(client, answer.reports)
 
     async def _living(self, client: RedisClient, texts: dict[str, str]) -> dict[str, dict[str, Any]]:
         reports = {node: _report_of(node, text) for node, text in texts.items()}
@@ -276,13 +288,16 @@ class Membership:
         with contextlib.suppress(RedisRefusedError):
             await client.command("HINCRBY", self._keys.crawl, MAY_REPEAT, urls)
 
-    async def leave(self, client: RedisClient) -> None:
-        await client.run([scripts.beat_node(self._keys, self.node, "", self._lease_ms, leave=True)])
+    async def leave(self, client: RedisClient, made: NodesMade = NOTHING_MADE) -> None:
+        [answer] = await client.run([scripts.beat_node(self._keys, self.node, "", self._lease_ms, made, leave=True)])
+        self.made_by_all = answer.made
 
     def _place(self, owned: Collection[int]) -> dict[str, Any]:
         if self._ranges[0] != owned:
             self._ranges = frozenset(owned), write_ranges(owned)
-        return {"name": self._name, "capacity": round(self._capacity.value, 4), "owned": self._ranges[1]}
+        measured = 1.0 if self._resources is None else self._resources.value
+        capacity = max(round(self._capacity.value * measured, 4), 0.0001)
+        return {"name": self._name, "capacity": capacity, "owned": self._ranges[1]}
 
     def wanted(self, owned: Collection[int]) -> frozenset[int]:
         """Return the partitions that this node should own, given the reports of the live nodes."""
@@ -328,6 +343,14 @@ class Membership:
 
     def _slot_path(self, name: str) -> Path:
         return self._directory / f"{name}.slot"
+
+
+def _resources_of(config: Config) -> NodeResources | None:
+    if config.crawl.capacity_from == "setting":
+        return None
+    from bigcrawl.scheduler.crawl.capacity.node_resources import NodeResources
+
+    return NodeResources.of_config(config.crawl)
 
 
 def _report_of(node: str, text: str) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class MissingPartitions:
         if partition not in self._said:
             self._said.add(partition)
             logger.error(
-                "partition %(partition)d is set apart: %(error)s. Its URLs wait, the others go on",
+                "partition %(partition)d is set apart: %(error)s. Its URLs wait; the other partitions continue",
                 {"partition": partition, "error": error},
             )
 
@@ -78,7 +78,7 @@ class MissingPartitions:
         for partition in due:
             if partition in there:
                 del self._looks[partition]
-                logger.info("the files of partition %(partition)d are there again", {"partition": partition})
+                logger.info("the files of partition %(partition)d are back; it continues", {"partition": partition})
             else:
                 self._looks[partition] = now_ms + LOOK_MS
         return [p for p in new if p not in self._looks] + sorted(there)

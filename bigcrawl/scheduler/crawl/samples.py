@@ -1,14 +1,11 @@
-"""Samples of the crawl's figures, taken by the live node with the lowest id.
-
-Two nodes that do not yet know each other write the same row, because a sample is numbered by its time. A lost or
-refused sample is not repeated, and a late one is an ordinary row.
-"""
+"""Samples of the crawl's figures, taken by the live node with the lowest id, and numbered by their time."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Final
 
-from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.redisdb.keys import KNOWN, CrawlKeys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.crawl.history import EVERY_MS, Sample, packed
 
@@ -25,8 +22,20 @@ ROWS_MAX: Final = FRESH + OLD_MAX + 1
 
 
 class Samples:
-    def __init__(self, client: RedisClient, crawl: str, membership: Membership) -> None:
+    def __init__(
+        self,
+        client: RedisClient,
+        crawl: str,
+        membership: Membership,
+        spider: str = "",
+        is_finished: Callable[[], bool] = bool,
+        is_paused: Callable[[], bool] = bool,
+    ) -> None:
         self._client = client
+        self._crawl = crawl
+        self._spider = spider
+        self._is_finished = is_finished
+        self._is_paused = is_paused
         self._membership = membership
         self._key = CrawlKeys(crawl).history
         self._last = 0
@@ -44,12 +53,16 @@ class Samples:
             await self.keep(await survey(), reports)
 
     async def keep(self, seen: Survey, reports: Mapping[str, Mapping[str, Any]]) -> None:
-        """Store a survey as the sample of this time, unless Redis is full."""
+        """Store a survey as the sample of this time, and among the crawls of this Redis, unless it is full."""
         time_ms = self._client.now_ms()
         self._last = time_ms // EVERY_MS
-        rows = [("HSET", self._key, str(self._last), packed(Sample(seen, reports), time_ms)), ("HLEN", self._key)]
+        rows = [
+            ("HSET", self._key, str(self._last), packed(Sample(seen, reports, self._membership.made_by_all), time_ms)),
+            ("HLEN", self._key),
+        ]
         try:
-            _, length = await self._client.commands(rows)
+            known = json.dumps(self._known_data(seen, reports, time_ms))
+            _, length, _ = await self._client.commands([*rows, ("HSET", KNOWN, self._crawl, known)])
             if length > ROWS_MAX:
                 numbers = [int(name) for name in await self._client.command("HKEYS", self._key)]
                 if gone := thinned_out(numbers):
@@ -57,13 +70,20 @@ class Samples:
         except RedisRefusedError:
             return
 
+    def _known_data(self, seen: Survey, reports: Mapping[str, Mapping[str, Any]], time_ms: int) -> dict[str, Any]:
+        return {
+            "spider": self._spider,
+            "nodes": len(reports),
+            "is_paused": self._is_paused(),
+            "is_finished": self._is_finished(),
+            "pages": seen.pages,
+            "waiting": seen.waiting,
+            "at_ms": time_ms,
+        }
+
 
 def thinned_out(numbers: Collection[int]) -> list[int]:
-    """Return the numbers of the samples to delete, so that at most `ROWS_MAX` are left.
-
-    All of the last hour stay, and the first. Between them the multiples of the smallest sufficient power of two stay,
-    so the order of calls does not matter.
-    """
+    """Return the samples to delete beyond `ROWS_MAX`. The first, the last hour's and every 2^n-th stay."""
     if not numbers:
         return []
     first, newest = min(numbers), max(numbers)

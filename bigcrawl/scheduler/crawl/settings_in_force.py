@@ -1,7 +1,4 @@
-"""The settings of each node, in Redis for processes that show the crawl.
-
-They are kept as long as the node's report; those of the last node stay.
-"""
+"""The settings of each node, kept in Redis as long as its report, for processes that show the crawl."""
 
 from __future__ import annotations
 

@@ -1,19 +1,26 @@
-"""The start requests: run by one node under a crawl-wide claim, once for each spider and its arguments.
-
-The claim is renewed once a second and expires with its node's lease. A dead node loses it at once.
-"""
+"""The start requests: run by one node under a claim that it renews, once for each spider and its arguments."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
+from bigcrawl.logs.plain import excerpt_of
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.redisdb.reply_errors import RedisRefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
+
+SEEDS: Final = "seeds"
+"""The field of the crawl record with the first start requests of the crawl, JSON."""
+
+SEEDS_MAX: Final = 5
+SEED_CHARACTERS: Final = 200
 
 
 class StartRequests:
@@ -27,6 +34,7 @@ class StartRequests:
         self._node_id = crawl.node_id
         self._heartbeat = heartbeat
         self._digest = ""
+        self._seeds: list[str] = []
         self.is_done = False
 
     def __repr__(self) -> str:
@@ -54,9 +62,16 @@ class StartRequests:
         if self.are_under_way:
             await self._client.run([self._call()])
 
+    def record_seeds(self, urls: Sequence[str]) -> None:
+        if len(self._seeds) < SEEDS_MAX:
+            self._seeds += [excerpt_of(url, SEED_CHARACTERS) for url in urls[: SEEDS_MAX - len(self._seeds)]]
+
     async def end(self) -> None:
         self.is_done = True
         await self._client.run([self._call(done=True)])
+        if self._seeds:
+            with suppress(RedisRefusedError):  # a full Redis must not hold up the start
+                await self._client.command("HSETNX", self._keys.crawl, SEEDS, json.dumps(self._seeds))
 
     async def end_again(self) -> None:
         if self.is_done:

@@ -1,11 +1,9 @@
 """The crawl record in the store shows that store, Redis and directory belong to the same crawl.
 
-The object `<crawl>/crawl.json` is written before the first stored state of a partition (a point) and deleted after the
-last. The field `store` in Redis keeps a node without a store from starting with an old copy on its disk.
-
-The same URL may mean different stores on different nodes: `file:///data` is local where nothing is mounted. So the
-first node puts an object `<crawl>/store-<id>` and then names it in Redis. Other nodes start only if their store has
-that object. One that Redis does not name was left by a node killed between the two steps.
+`<crawl>/crawl.json` is written before the first stored state of a partition (a point) and deleted after the last. The
+field `store` in Redis keeps a node without a store from starting with an old copy on its disk. The same URL may mean
+different stores on different nodes. So the first node puts an object `<crawl>/store-<id>` and then names it in Redis.
+Other nodes start only if their store has it.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.store.objects import Objects
+    from bigcrawl.store.objects import ObjectStore
 
 STORED_RECORD = "crawl.json"
 _FIELD = "store"
@@ -35,40 +33,32 @@ _LOOK_S = 0.1
 _DELETED_AT_ONCE = 16
 
 
-async def find_stored(objects: Objects, crawl: str, in_redis: Mapping[str, bytes]) -> dict[str, str] | None:
-    """Return the crawl record in the store, if there is one. `in_redis` has no id for a new crawl.
-
-    Raises:
-        ConfigError: only one of Redis and the store knows the crawl.
-    """
+async def find_stored(objects: ObjectStore, crawl: str, in_redis: Mapping[str, bytes]) -> dict[str, str] | None:
+    """Return the crawl record in the store, if any; raise ConfigError if only one of Redis and it knows the crawl."""
     data = await asyncio.to_thread(objects.get, _name(crawl))
     if data is None and _FIELD in in_redis:
         raise ConfigError(
             f"{objects.url} does not have crawl {crawl!r}, which was begun with the store "
-            f"{in_redis[_FIELD].decode()}: check BIGCRAWL_STORE_URL, and that it is mounted, or start anew with "
-            f"BIGCRAWL_FRESH=1"
+            f"{in_redis[_FIELD].decode()}: check BIGCRAWL_STORE_URL, and that it is mounted, or start from scratch "
+            f"with BIGCRAWL_FRESH=1"
         )
     if "id" not in in_redis and await asyncio.to_thread(_has_points, objects, crawl):
         raise LostCrawlError(
             f"{objects.url} holds crawl {crawl!r}, but the Redis does not know it: point BIGCRAWL_REDIS_URL at the "
-            f"Redis of that crawl, or start anew with BIGCRAWL_FRESH=1"
+            f"Redis of that crawl, or start from scratch with BIGCRAWL_FRESH=1"
         )
     return None if data is None else _decoded(data, objects, crawl)
 
 
 async def keep_in_store(
-    objects: Objects,
+    objects: ObjectStore,
     crawl: str,
     client: RedisClient,
     key: str,
     kept: Mapping[str, str] | None,
     record: Mapping[str, str],
 ) -> None:
-    """Write the crawl record into the store, unless it is there, and record the store in Redis.
-
-    A refused node leaves nothing behind. The call may be repeated. Raises ConfigError if the store holds another crawl
-    of this name, or is not the crawl's store.
-    """
+    """Write the record into the store, and the store into Redis; a refused node leaves nothing. Raises ConfigError."""
     _require_same(kept or record, record, objects, crawl)
     await _require_the_store(objects, crawl, client, key)
     if kept is None:
@@ -79,7 +69,7 @@ async def keep_in_store(
     await client.command("HSETNX", key, _FIELD, objects.url)
 
 
-def _require_same(kept: Mapping[str, str], record: Mapping[str, str], objects: Objects, crawl: str) -> None:
+def _require_same(kept: Mapping[str, str], record: Mapping[str, str], objects: ObjectStore, crawl: str) -> None:
     if kept.get("id") != record["id"]:
         raise ConfigError(
             f"{objects.url} holds another crawl {crawl!r} than this Redis: give this one its own BIGCRAWL_STORE_URL or "
@@ -87,11 +77,8 @@ def _require_same(kept: Mapping[str, str], record: Mapping[str, str], objects: O
         )
 
 
-async def _require_the_store(objects: Objects, crawl: str, client: RedisClient, key: str) -> None:
-    """Require, now and in later calls, that this store has the id in Redis. The first node sets the id.
-
-    After a lost reply the next call finds this node's own id in Redis.
-    """
+async def _require_the_store(objects: ObjectStore, crawl: str, client: RedisClient, key: str) -> None:
+    """Require that this store has the id in Redis, which the first node sets. May be repeated after a lost reply."""
     named = await client.command("HGET", key, _ID_FIELD)
     if named is None:
         own = uuid.uuid4().hex
@@ -101,13 +88,13 @@ async def _require_the_store(objects: Objects, crawl: str, client: RedisClient, 
             await asyncio.to_thread(objects.delete, [_id_name(crawl, own)])
     if not await _is_seen(objects, _id_name(crawl, named.decode())):
         raise ConfigError(
-            f"crawl {crawl!r} was begun in another store than this node finds at {objects.url}: give all its nodes one "
+            f"crawl {crawl!r} was begun in a store other than the one at {objects.url}: give all its nodes one "
             f"BIGCRAWL_STORE_URL, and if that is a directory, one that their machines share"
         )
-    objects.require(_id_name(crawl, named.decode()))
+    objects.require_mark(_id_name(crawl, named.decode()))
 
 
-async def _is_seen(objects: Objects, name: str) -> bool:
+async def _is_seen(objects: ObjectStore, name: str) -> bool:
     until = time.monotonic() + SEEN_S
     while await asyncio.to_thread(objects.get, name) is None:
         if time.monotonic() >= until:
@@ -116,11 +103,11 @@ async def _is_seen(objects: Objects, name: str) -> bool:
     return True
 
 
-def _has_points(objects: Objects, crawl: str) -> bool:
+def _has_points(objects: ObjectStore, crawl: str) -> bool:
     return any(name != _name(crawl) and not name.startswith(_id_name(crawl, "")) for name in objects.list(crawl))
 
 
-def delete_stored(objects: Objects, crawl: str) -> int:
+def delete_stored(objects: ObjectStore, crawl: str) -> int:
     """Delete all objects of a crawl, its record last, and return their number. The call may be repeated."""
     names = list(objects.list(crawl))
     record = _name(crawl)
@@ -138,7 +125,7 @@ def _id_name(crawl: str, store_id: str) -> str:
     return f"{crawl}/{_ID_PREFIX}{store_id}"
 
 
-def _decoded(data: bytes, objects: Objects, crawl: str) -> dict[str, str]:
+def _decoded(data: bytes, objects: ObjectStore, crawl: str) -> dict[str, str]:
     try:
         record = read_json(data)
     except ValueError:

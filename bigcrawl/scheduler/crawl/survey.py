@@ -113,11 +113,7 @@ class Survey:
 
 
 async def survey(client: RedisClient, crawl: str, partitions: int) -> Survey:
-    """Sum the figures of all partitions.
-
-    Cost: a round trip per `AT_ONCE` partitions, so that Redis serves others in between; in a cluster a command for
-    each.
-    """
+    """Sum the figures of all partitions, in a round trip per `AT_ONCE`, so that Redis serves others in between."""
     keys = [partition_keys(crawl, partition) for partition in range(partitions)]
     seen = await _summed(client, keys)
     if seen.counts["unrunnable"]:
@@ -175,6 +171,7 @@ class FinishCheck:
         self._had_work: int | None = None
         self.stuck_looks = 0
         self.holdup = ""
+        self.ended = 0  # URLs, in the last pass
 
     @property
     def is_near(self) -> bool:
@@ -195,20 +192,17 @@ class FinishCheck:
         await self._client.command("HDEL", self._key, "finished")
 
     async def look(self) -> bool:
-        """Make one pass. If two in a row agree that all is done, announce the end and return True.
-
-        While the partition that last had work still has some, only that one is read.
-        """
+        """Make one pass, or read the partition that last had work. If two passes agree, announce the end: True."""
         if self._had_work is not None and not await self._is_empty(self._had_work):
             await self.take_back()
             return False
         seen = await survey(self._client, self._crawl, self._partitions)
-        self._had_work = seen.first_with_work
+        self._had_work, self.ended = seen.first_with_work, seen.counts["ended"]
         if not seen.is_empty or self._is_unasked(seen):
             self.stuck_looks = 0
             await self.take_back()
             return False
-        if await self._starts_under_way():
+        if await has_starts_under_way(self._client, self._key):
             self._before = None
             return False
         self.holdup = seen.holdup
@@ -224,7 +218,7 @@ class FinishCheck:
         if self._before != seen.progress:
             self._before = seen.progress
             return False
-        await self._client.command("HSET", self._key, "finished", self._announcement(seen))
+        await self._client.run([scripts.announce_end(CrawlKeys(self._crawl), self._announcement(seen))])
         return True
 
     async def _is_empty(self, partition: int) -> bool:
@@ -237,11 +231,12 @@ class FinishCheck:
     def _is_unasked(self, seen: Survey) -> bool:
         return bool(seen.asked - {self._rules_mark()})
 
-    async def _starts_under_way(self) -> bool:
-        names = [name.decode() for name in await self._client.command("HKEYS", self._key)]
-        starts = [name for name in names if name.startswith("start:")]
-        values = await self._client.commands([("HGET", self._key, name) for name in starts])
-        now_ms = self._client.now_ms()
-        leases = [value.partition(b"\n")[2] for value in values if value and value.partition(b"\n")[0] != b"done"]
-        # An expired claim does not count: its node is dead, and its seeds may have been replaced.
-        return any(int(lease_ms) > now_ms for lease_ms in leases)
+
+async def has_starts_under_way(client: RedisClient, key: str) -> bool:
+    names = [name.decode() for name in await client.command("HKEYS", key)]
+    starts = [name for name in names if name.startswith("start:")]
+    values = await client.commands([("HGET", key, name) for name in starts])
+    now_ms = client.now_ms()
+    leases = [value.partition(b"\n")[2] for value in values if value and value.partition(b"\n")[0] != b"done"]
+    # An expired claim does not count: its node is dead, and its seeds may have been replaced.
+    return any(int(lease_ms) > now_ms for lease_ms in leases)

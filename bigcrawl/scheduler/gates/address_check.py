@@ -1,8 +1,4 @@
-"""Finds the address of a host and checks it, for pages and robots.txt alike.
-
-Closed ranges are refused. The address is empty if a proxy resolves names. A crawl without a contact sends no request to
-a public address.
-"""
+"""Finds the address of a host and checks it: closed ranges are refused, and public ones without a contact."""
 
 from __future__ import annotations
 
@@ -21,7 +17,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import PolitenessConfig
     from bigcrawl.politeness.dns_cache import DnsCache
-    from bigcrawl.scheduler.gates.lookups import Lookups
+    from bigcrawl.scheduler.gates.lookups import LookupLimits
     from bigcrawl.scheduler.gates.ways_out import SetsAside
 
 
@@ -42,7 +38,7 @@ class AddressCheck:
         self,
         policy: PolitenessConfig,
         dns: DnsCache,
-        lookups: Lookups,
+        lookups: LookupLimits,
         aside: SetsAside,
         resolves_here: Callable[[str], bool],
         on_unidentified: Callable[[ConfigError], None],
@@ -64,27 +60,19 @@ class AddressCheck:
         return not self._resolves_here(host) and literal_address(host) is None
 
     def known(self, host: str) -> str | None:
-        """Return the address to connect to; empty if a proxy finds it, None if unknown. No I/O.
-
-        Raises:
-            Closed: the address is refused.
-        """
+        """Return the address to connect to; empty if a proxy finds it, None if unknown. No I/O. Raises Closed."""
         if self.proxy_resolves(host):
-            self._identify()
+            self._require_contact()
             return ""
-        found = self._dns.peek(host)
-        return self._checked(found) if found else None
+        found = self._dns.cached_addresses(host)
+        return self._require_allowed(found) if found else None
 
     async def find(self, host: str) -> str:
-        """Look up and check the host's addresses. Return the one to connect to; empty if a proxy finds it.
-
-        Raises:
-            Closed: the address is refused, blacklisted or missing, or the host may be looked up only later.
-        """
+        """Look up and check the host's addresses, and return one; empty if a proxy finds it. Raises Closed."""
         if self._aside.blacklist.of_host(host):
             raise Closed(is_aside=True)
         if self.proxy_resolves(host):
-            self._identify()
+            self._require_contact()
             return ""
         await self._take_turn(host)
         try:
@@ -92,10 +80,10 @@ class AddressCheck:
         except DnsError as error:
             raise self._after_failed_lookup(host, error) from error
         self._failed_lookups.pop(host, None)
-        return self._checked(found)
+        return self._require_allowed(found)
 
     async def _take_turn(self, host: str) -> None:
-        if self._dns.knows(host) or self._dns.asking_ms(host) is not None:
+        if self._dns.has_answer(host) or self._dns.asking_ms(host) is not None:
             return
         if self._dns.under_way >= LOOKUPS_UNDER_WAY_MAX:
             raise Closed(retry_ms=LOOKUP_RETRY_MS)
@@ -103,10 +91,7 @@ class AddressCheck:
             raise Closed(retry_ms=min(wait_ms, LOOKUP_WAIT_MS_MAX))
 
     async def _looked_up(self, host: str) -> list[str]:
-        """Return the host's addresses. After a short wait the URL is sent back, and the look-up continues without it.
-
-        Otherwise URLs of hosts with silent name servers would fill the node.
-        """
+        """Return the host's addresses. The URL waits only shortly, so that silent name servers do not fill the node."""
         if (self._dns.asking_ms(host) or 0) >= WAIT_MS_MAX:
             raise Closed(retry_ms=LOOKUP_RETRY_MS)
         try:
@@ -123,16 +108,16 @@ class AddressCheck:
         self._failed_lookups.remember(host, error.failures)
         return Closed(retry_ms=error.retry_after_ms, failure="dns" if is_news else "")
 
-    def _checked(self, found: list[str]) -> str:
+    def _require_allowed(self, found: list[str]) -> str:
         if kind := self._guard.refusal(found):
             raise Closed(reason="refused-address", is_aside=True, about=f"the address {', '.join(found)} is {kind}")
         if len(self._aside.blacklist) and any(map(self._aside.refuses_address, found)):
             raise Closed(is_aside=True)
-        if not self._has_contact and addresses.refusal(found[0]) is None:
-            self._identify()
+        if not self._has_contact and addresses.refusal_of_address(found[0]) is None:
+            self._require_contact()
         return found[0]
 
-    def _identify(self) -> None:
+    def _require_contact(self) -> None:
         if not self._has_contact:
             self._on_unidentified(ConfigError(UNIDENTIFIED))
             raise Closed(retry_ms=UNIDENTIFIED_MS)

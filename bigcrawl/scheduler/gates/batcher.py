@@ -1,7 +1,4 @@
-"""Answers the questions of many tasks in batches, because thirty questions together cost as much as one.
-
-Questions asked while a batch is under way form the next one.
-"""
+"""Answers the questions of many tasks in batches, because thirty questions together cost as much as one."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ Answer = TypeVar("Answer")
 TOGETHER_MAX: Final = 512
 
 
-class Batcher(Generic[Question, Answer]):
+class QuestionBatcher(Generic[Question, Answer]):
     def __init__(self, ask_all: Callable[[list[Question]], Awaitable[Sequence[Answer | Exception]]]) -> None:
         """`ask_all` answers questions in order. If an answer is an exception, the call of `ask` raises it."""
         self._ask_all = ask_all
@@ -29,10 +26,10 @@ class Batcher(Generic[Question, Answer]):
         answer: asyncio.Future[Answer] = loop.create_future()
         self._waiting.append((question, answer))
         if self._asker is None or self._asker.done():
-            self._asker = loop.create_task(self._run(), name="bigcrawl-batcher")
+            self._asker = loop.create_task(self._answer_batches(), name="bigcrawl-batcher")
         return await answer
 
-    async def _run(self) -> None:
+    async def _answer_batches(self) -> None:
         while self._waiting:
             await asyncio.sleep(0)
             asked = [each for each in self._waiting[:TOGETHER_MAX] if not each[1].done()]

@@ -1,8 +1,7 @@
-"""Delays of hosts and servers that shrink as budgets grow.
+"""Delays of hosts and servers that shrink as budgets grow, down to floors, by default unset.
 
-With one delay for all, URLs of hosts with large budgets would enter memory faster than they leave. So delays shrink
-down to a floor, a server's by the mean budget of the PLDs met on it. By default floors are unset, and nothing is
-scaled. A delay from robots.txt is never scaled. Delays set by hand override both. Source: IRLbot §6.1.
+Otherwise URLs of hosts with large budgets would enter memory faster than they leave. Delays from robots.txt and those
+set by hand are never scaled. Source: IRLbot §6.1.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ SERVERS_KEPT = 10_000
 PLDS_OF_A_SERVER = 64  # the last ones met give a good enough mean
 
 
-class Paces:
+class HostDelays:
     def __init__(self, config: Config, pld_of: Callable[[str], str] = str) -> None:
         self._pld_of = pld_of
         self._policy = config.politeness
@@ -46,7 +45,7 @@ class Paces:
     def set_by_hand(self, delays: DelayBook) -> None:
         self.delays = delays
 
-    def note(self, budgets: Mapping[str, int]) -> None:
+    def record_budgets(self, budgets: Mapping[str, int]) -> None:
         for host, budget in budgets.items():
             self._budgets.remember(host, budget)
 
@@ -59,7 +58,7 @@ class Paces:
             policy.host_delay_ms, policy.host_delay_min_ms, self._budgets.get(host, self._base), self._base
         )
 
-    def meet(self, address: str, host: str) -> int:
+    def server_delay_ms(self, address: str, host: str) -> int:
         policy = self._policy
         if policy.server_delay_min_ms >= policy.server_delay_ms:
             return policy.server_delay_ms

@@ -1,8 +1,4 @@
-"""DNS answers that the nodes of a crawl share through Redis.
-
-The hash of a name selects one of a fixed number of cells, where an answer replaces the previous one until its TTL ends.
-Questions and new answers share round trips.
-"""
+"""DNS answers that nodes share: the hash of a name selects a cell in Redis, which keeps an answer for its TTL."""
 
 from __future__ import annotations
 
@@ -29,7 +25,7 @@ PATIENCE_S = 1.0
 UNSENT_MAX = 10_000
 
 
-class SharedAnswers:
+class SharedDnsAnswers:
     def __init__(self, client: RedisClient, keys: CrawlKeys, cells: int) -> None:
         self._client = client
         self._keys = keys
@@ -40,13 +36,13 @@ class SharedAnswers:
         self.found = 0
 
     def __repr__(self) -> str:
-        return f"<SharedAnswers asked={len(self._asked)} unsent={len(self._unsent)} found={self.found}>"
+        return f"<SharedDnsAnswers asked={len(self._asked)} unsent={len(self._unsent)} found={self.found}>"
 
     async def get(self, host: str) -> DnsAnswer | None:
         asked = self._asked.get(host)
         if asked is None:
             asked = self._asked[host] = asyncio.get_running_loop().create_future()
-            self._begin()
+            self._start_exchange()
         with suppress(TimeoutError):
             async with Patience(PATIENCE_S):
                 return await asyncio.shield(asked)
@@ -56,7 +52,7 @@ class SharedAnswers:
         """Put an answer into the next round trip, to share it; no I/O here."""
         if answer.ttl_ms and len(self._unsent) < UNSENT_MAX:
             self._unsent[host] = answer
-            self._begin()
+            self._start_exchange()
 
     async def close(self) -> None:
         if self._talk is not None:
@@ -65,11 +61,11 @@ class SharedAnswers:
         self._answer_all(self._asked, {})
         self._asked = {}
 
-    def _begin(self) -> None:
+    def _start_exchange(self) -> None:
         if self._talk is None or self._talk.done():
-            self._talk = asyncio.get_running_loop().create_task(self._run(), name="bigcrawl-answers")
+            self._talk = asyncio.get_running_loop().create_task(self._exchange_all(), name="bigcrawl-answers")
 
-    async def _run(self) -> None:
+    async def _exchange_all(self) -> None:
         while self._asked or self._unsent:
             await asyncio.sleep(0)
             asked, self._asked = self._asked, {}
@@ -78,7 +74,7 @@ class SharedAnswers:
             try:
                 found = await self._exchange(list(asked), shared)
             except BigcrawlError as error:
-                logger.debug("answers of DNS are not shared: %(error)s", {"error": error})
+                logger.debug("DNS answers are not shared between nodes: %(error)s", {"error": error})
             finally:
                 self._answer_all(asked, found)
 
@@ -96,14 +92,23 @@ class SharedAnswers:
             text = "\n".join((FORMAT, host, *answer.addresses))
             rows.append(("SET", self._key(host), text, "PX", answer.ttl_ms or 1))
         replies = await self._client.commands(rows)
-        read = {host: _read(host, *replies[2 * i : 2 * i + 2]) for i, host in enumerate(asked)}
+        read = {host: _read_answer(host, *replies[2 * i : 2 * i + 2]) for i, host in enumerate(asked)}
         return {host: answer for host, answer in read.items() if answer is not None}
 
     def _key(self, host: str) -> str:
-        return self._keys.answer(zlib.crc32(host.encode()) % self._cells)
+        return _key_of(self._keys, self._cells, host)
 
 
-def _read(host: str, packed: Any, left_ms: int) -> DnsAnswer | None:
+async def shared_addresses(client: RedisClient, keys: CrawlKeys, cells: int, host: str) -> tuple[str, ...]:
+    answer = _read_answer(host, await client.command("GET", _key_of(keys, cells, host)), 1)
+    return answer.addresses if answer is not None else ()
+
+
+def _key_of(keys: CrawlKeys, cells: int, host: str) -> str:
+    return keys.answer(zlib.crc32(host.encode()) % cells)
+
+
+def _read_answer(host: str, packed: Any, left_ms: int) -> DnsAnswer | None:
     if not isinstance(packed, bytes) or left_ms <= 0:
         return None
     try:

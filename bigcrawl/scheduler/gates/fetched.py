@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchedBody:
     status: int | None
     body: bytes = b""
     location: str = ""
@@ -26,18 +26,18 @@ class Fetched:
 
 
 class Fetch(Protocol):
-    """Fetches one URL through Scrapy's downloader, keeping `gaps`, without redirects or retries.
+    """Fetches one URL through Scrapy's downloader, without redirects or retries, and waits for its turn in `gaps`.
 
-    It connects like the request in the body `like`. It raises only `Closed`: this node must not fetch, gave up, or
-    the failure was its own.
+    The encoded request `like` gives the proxy and other settings of the connection. Raises only `Closed`, if this node
+    may not fetch, has given up, or failed by a fault of its own.
     """
 
     async def __call__(
         self, url: str, method: str = "GET", gaps: tuple[Space, ...] = (), like: bytes = b""
-    ) -> Fetched: ...
+    ) -> FetchedBody: ...
 
 
-def asked_rest_ms(fetched: Fetched, now_ms: int, longest_ms: int) -> int:
+def asked_rest_ms(fetched: FetchedBody, now_ms: int, longest_ms: int) -> int:
     """Return the rest that the server asks for, at most `longest_ms`; 0 for none."""
     if fetched.status not in OVERLOADED or not fetched.retry_after or not longest_ms:
         return 0

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
     from bigcrawl.scheduler.crawl.fetched_elsewhere import FetchedElsewhere
-    from bigcrawl.scheduler.gates.robots import Robots
+    from bigcrawl.scheduler.gates.robots import RobotsGate
     from bigcrawl.scheduler.gates.robots_rules import KnownRules
-    from bigcrawl.scheduler.gates.starts import HeadFirst, Starts
+    from bigcrawl.scheduler.gates.starts import FetchStarts, HeadFirst
     from bigcrawl.scheduler.gates.ways_out import Outlet, SetsAside, Sweeps
     from bigcrawl.scheduler.records.held import HeldUrl
 
@@ -47,8 +47,8 @@ FAILURES_KEPT = 1_000
 class Gatekeeper:
     def __init__(
         self,
-        starts: Starts,
-        robots: Robots,
+        starts: FetchStarts,
+        robots: RobotsGate,
         heads: HeadFirst | None,
         elsewhere: FetchedElsewhere,
         outlet: Outlet,
@@ -73,29 +73,29 @@ class Gatekeeper:
         return f"<Gatekeeper tasks={len(self._tasks)}>"
 
     @property
-    def waiting(self) -> int:
+    def waiting_count(self) -> int:
         return len(self._tasks)
 
     def offer(self, held: HeldUrl) -> None:
         """Check a newly taken URL: admit it, turn it away, or start a task if a check must wait. Never raises."""
         try:
-            self._offer(held)
+            self._check_now(held)
         except Exception:
-            logger.exception("deciding about %(url)s failed", {"url": held.url})
+            logger.exception("the checks before fetching %(url)s failed", {"url": held.url})
             self._record_failure(held)
 
-    def _offer(self, held: HeldUrl) -> None:
+    def _check_now(self, held: HeldUrl) -> None:
         if len(self._aside.blacklist) and self._aside.covers(held):
-            self._aside.put(held)
+            self._aside.set_aside(held)
             return
-        known = self._robots.known(held.authority)
+        known = self._robots.known_rules(held.authority)
         if known is None or self._elsewhere.is_known:
-            self._spawn(self._decide, held)
+            self._spawn(self._check_waiting, held)
             return
         if self._end_if_forbidden(held, known):
             return
         if self._heads is not None and self._heads.is_due(held):
-            self._spawn(self._decide, held)
+            self._spawn(self._check_waiting, held)
             return
         try:
             address = self._known_address(held.host)
@@ -103,7 +103,7 @@ class Gatekeeper:
             self._turn_away(held, closed)
             return
         if address is None:
-            self._spawn(self._decide, held)
+            self._spawn(self._check_waiting, held)
             return
         held.record_address(address)
         self._pace(held)
@@ -115,15 +115,15 @@ class Gatekeeper:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _decide(self, held: HeldUrl) -> None:
+    async def _check_waiting(self, held: HeldUrl) -> None:
         if await self._elsewhere.has(held):
             self._outlet.give_up(held, "elsewhere")
             return
-        known = self._robots.known(held.authority) or await self._robots.stored(held)
+        known = self._robots.known_rules(held.authority) or await self._robots.stored_rules(held)
         if known is None:
             if not await self._starts.begin_instead(held):
                 return
-            rest_ms = await self._robots.fetch(held)
+            rest_ms = await self._robots.fetch_rules(held)
             held.record_host_report(self._robots.host_report(held.authority))
             if held.has_errback and held.robots_failure:
                 self._outlet.fail(held, held.robots_failure)
@@ -141,7 +141,7 @@ class Gatekeeper:
         if not await self._starts.begin_instead(held):
             return
         assert self._heads is not None
-        rule = await self._heads.ask(held)
+        rule = await self._heads.send_head(held)
         rest_ms = max(self._robots.rest_ms(held.authority), held.retry_after_ms)
         held.record_asked(rest_ms)
         if rule:
@@ -165,7 +165,7 @@ class Gatekeeper:
         """End the URL, and its host's URLs in Redis that share the reason."""
         self._outlet.give_up(held, reason, rule)
         if self._sweeper.is_due(held.host):
-            self._start(self._sweeper.sweep(held.partition, held.host, reason))
+            self._start_task(self._sweeper.sweep(held.partition, held.host, reason))
 
     def _turn_away(self, held: HeldUrl, closed: Closed) -> None:
         if closed.error is not None:
@@ -175,7 +175,7 @@ class Gatekeeper:
         if waits and closed.reason:
             self._warn_closed(held, closed)
         if waits:
-            self._aside.put(held)
+            self._aside.set_aside(held)
         elif closed.reason:
             self._end_all(held, closed.reason)
         elif closed.failure and held.has_errback:
@@ -204,14 +204,14 @@ class Gatekeeper:
         self._outlet.admit(held)
 
     def _spawn(self, work: Callable[[HeldUrl], Awaitable[None]], held: HeldUrl) -> None:
-        self._start(self._guarded(work, held))
+        self._start_task(self._run_check(work, held))
 
-    def _start(self, work: Coroutine[None, None, None]) -> None:
+    def _start_task(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _guarded(self, work: Callable[[HeldUrl], Awaitable[None]], held: HeldUrl) -> None:
+    async def _run_check(self, work: Callable[[HeldUrl], Awaitable[None]], held: HeldUrl) -> None:
         try:
             await work(held)
         except Closed as closed:
@@ -220,7 +220,7 @@ class Gatekeeper:
             logger.debug("%(url)s waits for Redis: %(error)s", {"url": held.url, "error": error})
             self._give_back_asked(held, STORE_RETRY_MS)
         except Exception:
-            logger.exception("deciding about %(url)s failed", {"url": held.url})
+            logger.exception("the checks before fetching %(url)s failed", {"url": held.url})
             self._record_failure(held)
 
     def _record_failure(self, held: HeldUrl) -> None:

@@ -1,7 +1,4 @@
-"""Shares the node's DNS look-ups among PLDs by their budgets. Source: IRLbot §1.2 b.
-
-A budget is on disk, so it is read only when a PLD has used up the share that every PLD has.
-"""
+"""Shares DNS look-ups among PLDs by their budgets, read only beyond what each PLD has. Source: IRLbot §1.2 b."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
 
 
-class Lookups:
+class LookupLimits:
     def __init__(
         self,
         config: Config,
@@ -36,7 +33,7 @@ class Lookups:
         self._record_look_up = record_look_up
 
     def __repr__(self) -> str:
-        return f"<Lookups {self._pace!r}>"
+        return f"<LookupLimits {self._pace!r}>"
 
     async def take_turn(self, host: str) -> int:
         """Count a look-up and return 0 if the PLD may have one now; else the wait in ms."""
@@ -51,10 +48,10 @@ class Lookups:
             return 0
         share = self._pace.free_share(pld, self._clock.monotonic_ms())
         if share is None:
-            share = await self._share(host)
+            share = await self._budget_share(host)
         return self._pace.wait_ms(pld, host, share, self._clock.monotonic_ms())
 
-    async def _share(self, host: str) -> float:
+    async def _budget_share(self, host: str) -> float:
         try:
             budget = await self._budget_of(host)
         except BigcrawlError:  # the partition cannot be read now, or another node owns it

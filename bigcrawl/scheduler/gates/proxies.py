@@ -1,8 +1,4 @@
-"""Decides which host names a proxy resolves: all by a setting, or some by the environment.
-
-Scrapy's HttpProxyMiddleware obeys `http_proxy`, `https_proxy` and `no_proxy`. A name is left to the proxy only if both
-schemes use one; otherwise this node must resolve it.
-"""
+"""Decides which host names a proxy resolves: by a setting, or those for which both schemes use one."""
 
 from __future__ import annotations
 
@@ -16,20 +12,19 @@ if TYPE_CHECKING:
 
 
 def local_names(config: DnsConfig) -> Callable[[str], bool]:
-    """Return a predicate for the hosts whose names this node resolves."""
     if config.is_proxys:
-        return _none
+        return _proxies_none
     is_set = config.obeys_environment and {"http", "https"} <= getproxies().keys()
-    return _bypasses if is_set else _all
+    return _bypasses_proxy if is_set else _proxies_all
 
 
-def _all(host: str) -> bool:
+def _proxies_all(host: str) -> bool:
     return True
 
 
-def _none(host: str) -> bool:
+def _proxies_none(host: str) -> bool:
     return False
 
 
-def _bypasses(host: str) -> bool:
+def _bypasses_proxy(host: str) -> bool:
     return bool(proxy_bypass(host))

@@ -24,24 +24,24 @@ from typing import TYPE_CHECKING
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.politeness.robots_policy import (
     RobotsRules,
-    Verdict,
+    RobotsVerdict,
     agent_token,
-    decide,
     kept_ms,
     read_record,
     robots_url,
+    verdict_on_response,
     write_record,
 )
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.scripts import ANSWERS
-from bigcrawl.scheduler.gates.batcher import Batcher
+from bigcrawl.scheduler.gates.batcher import QuestionBatcher
 from bigcrawl.scheduler.gates.closed import Closed
 from bigcrawl.scheduler.gates.fetched import asked_rest_ms
-from bigcrawl.scheduler.gates.robots_rules import IGNORED, RememberedRules
-from bigcrawl.scheduler.gates.robots_store import RulesShelf
+from bigcrawl.scheduler.gates.robots_rules import IGNORED, KnownRules, RememberedRules
+from bigcrawl.scheduler.gates.robots_store import RulesOnDisk
 from bigcrawl.scheduler.records.held import Stage
-from bigcrawl.url.canonical import join
+from bigcrawl.url.canonical import host_of, join
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -50,10 +50,10 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.histogram import Histogram
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.scheduler.gates.delays import Paces
+    from bigcrawl.scheduler.gates.delays import HostDelays
+    from bigcrawl.scheduler.gates.fetched import FetchedBody
     from bigcrawl.scheduler.gates.robots_redirects import RobotsRedirects
-    from bigcrawl.scheduler.gates.robots_rules import KnownRules
-    from bigcrawl.scheduler.gates.starts import Starts
+    from bigcrawl.scheduler.gates.starts import FetchStarts, HostLoan
     from bigcrawl.scheduler.records.held import HeldUrl
 
 
@@ -61,15 +61,15 @@ STALE_MS = 7 * 86_400_000
 ALONE_MAX = 2
 
 
-class Robots:
+class RobotsGate:
     def __init__(
         self,
         config: Config,
         client: RedisClient,
         clock: Clock,
-        starts: Starts,
+        starts: FetchStarts,
         redirects: RobotsRedirects,
-        paces: Paces,
+        paces: HostDelays,
         host_fails: Callable[[str], bool],
     ) -> None:
         self._crawl = config.crawl.name
@@ -77,22 +77,22 @@ class Robots:
         self._records_max = max(8, config.frontier.host_records // config.crawl.partitions)
         self._bytes_max = config.frontier.robots_bytes // config.crawl.partitions
         self._client = client
-        self._records: Batcher[tuple[str, ...], bytes | None] = Batcher(client.commands)
-        self._calls: Batcher[scripts.Call[int], int] = Batcher(client.run_each)
+        self._records: QuestionBatcher[tuple[str, ...], bytes | None] = QuestionBatcher(client.commands)
+        self._calls: QuestionBatcher[scripts.Call[int], int] = QuestionBatcher(client.run_each)
         self._clock = clock
         self._starts = starts
         self._redirects = redirects
         self._paces = paces
         self._host_fails = host_fails
         self._agent = agent_token(config.politeness.agent)
-        self._shelf = RulesShelf(config.crawl.crawl_dir)
+        self._shelf = RulesOnDisk(config.crawl.crawl_dir)
         self._rules = RememberedRules(clock)
         self._under_way: set[str] = set()
         self._tell_sitemaps: Callable[[str, list[str]], Awaitable[None]] = _to_nobody
         self._tell_read: Callable[[HeldUrl, bytes], Awaitable[None]] = _to_nobody
 
     def __repr__(self) -> str:
-        return f"<Robots rules={len(self._rules)} under_way={len(self._under_way)} fetched={self.fetched}>"
+        return f"<RobotsGate rules={len(self._rules)} under_way={len(self._under_way)} fetched={self.fetched}>"
 
     @property
     def fetched(self) -> int:
@@ -113,17 +113,17 @@ class Robots:
     def tell_read_to(self, tell: Callable[[HeldUrl, bytes], Awaitable[None]]) -> None:
         self._tell_read = tell
 
-    def known(self, authority: str) -> KnownRules | None:
+    def known_rules(self, authority: str) -> KnownRules | None:
         if not self._policy.obey_robots:
             return IGNORED
-        return self._rules.unexpired(authority)
+        return self._rules.unexpired_rules(authority)
 
-    async def stored(self, held: HeldUrl) -> KnownRules | None:
+    async def stored_rules(self, held: HeldUrl) -> KnownRules | None:
         """Return rules from the host record or from disk. Expired rules are remembered as the last good copy."""
         if held.authority in self._rules:
             return None  # the host record has nothing newer
         key = partition_keys(self._crawl, held.partition).host + held.host
-        value = await self._records.ask(("HGET", key, _field(held.authority)))
+        value = await self._records.ask(("HGET", key, _robots_field(held.authority)))
         try:
             rules, expires_ms = read_record(value or await self._shelf.get(held.partition, held.authority))
         except CorruptionError:
@@ -131,15 +131,11 @@ class Robots:
         left_ms = expires_ms - self._client.now_ms()
         if left_ms < -STALE_MS:
             return None  # it is from the disk: Redis would have dropped it by now
-        known = self._rules.keep(held.authority, Verdict(rules, left_ms, "rules"))
+        known = self._rules.keep(held.authority, RobotsVerdict(rules, left_ms, "rules"))
         return known if left_ms > 0 else None
 
-    async def fetch(self, held: HeldUrl) -> int:
-        """Fetch and keep the rules of the URL's authority. Return its host's rest in ms.
-
-        Raises:
-            Closed: the address is refused or unknown, or the server's gate opens later.
-        """
+    async def fetch_rules(self, held: HeldUrl) -> int:
+        """Fetch and keep the rules of the URL's authority. Return its host's rest in ms. Raises Closed."""
         if held.authority in self._under_way:
             return self._policy.host_delay_ms
         self._under_way.add(held.authority)
@@ -150,7 +146,7 @@ class Robots:
 
     async def _fetch_and_keep(self, held: HeldUrl) -> int:
         url = robots_url(held.authority)
-        gaps = await self._starts.wait(held.host, held.due_ms, url)
+        gaps = await self._starts.wait_for_start(held.host, held.due_ms, url)
         if held.stage is Stage.ENDED:
             raise Closed(retry_ms=0)  # another node has its host by now
         fetched = await self._redirects.fetch(url, held.host, gaps, held.fields.body)
@@ -158,40 +154,55 @@ class Robots:
             await self._tell_read(held, fetched.body)
         earlier = self._rules.get(held.authority)
         attempts = (earlier.attempts if earlier else 0) + 1
-        least_ms = self._policy.robots_kept_min_ms
-        verdict = decide(
-            fetched.status,
-            fetched.body,
-            self._agent,
-            attempts=attempts,
-            jitter=random.random(),
-            expires_in_ms=kept_ms(fetched.cache_control, fetched.age, least_ms=least_ms),
-        )
+        verdict = self._verdict_on(fetched, attempts)
         asked_ms = asked_rest_ms(fetched, self._clock.now_ms(), self._policy.retry_after_max_ms)
         held.record_answer(asked_ms, fetched.failure if verdict.reason == "unreachable" else "")
         if verdict.reason == "unreachable":
             if earlier is None or earlier.reason == "unreachable":
                 return self._keep_unreachable(held, verdict, earlier, attempts)
-            verdict = Verdict(earlier.rules, verdict.expires_in_ms, earlier.reason)
+            verdict = RobotsVerdict(earlier.rules, verdict.expires_in_ms, earlier.reason)
             self._rules.keep(held.authority, verdict, attempts)
         else:
             await self._tell_of_sitemaps(url, verdict)
             self._rules.keep(held.authority, verdict)
-        await self._share(held, verdict)
+        await self._store_rules(held, verdict)
         return self._rest_ms(verdict.rules)
 
-    async def _tell_of_sitemaps(self, robots: str, verdict: Verdict) -> None:
+    async def learn_rules(self, authority: str, loan: HostLoan) -> KnownRules:
+        """Fetch the rules of an authority whose host is borrowed. Those of a host that fails are not kept."""
+        url = robots_url(authority)
+        fetched = await self._redirects.fetch(url, host_of(url), loan.gaps)
+        verdict = self._verdict_on(fetched, 1)
+        asked_ms = asked_rest_ms(fetched, self._clock.now_ms(), self._policy.retry_after_max_ms)
+        loan.rest_at_least(max(asked_ms, self._rest_ms(verdict.rules)))
+        if verdict.reason == "unreachable":
+            return KnownRules(verdict.rules, 0, verdict.reason)
+        return self._rules.keep(authority, verdict)
+
+    def _verdict_on(self, fetched: FetchedBody, attempts: int) -> RobotsVerdict:
+        return verdict_on_response(
+            fetched.status,
+            fetched.body,
+            self._agent,
+            attempts=attempts,
+            jitter=random.random(),
+            expires_in_ms=kept_ms(fetched.cache_control, fetched.age, least_ms=self._policy.robots_kept_min_ms),
+        )
+
+    async def _tell_of_sitemaps(self, robots: str, verdict: RobotsVerdict) -> None:
         """Report sitemaps before the rules are kept: if the node dies in between, the next node does both."""
         if verdict.sitemaps:
             urls = (join(robots, sitemap) for sitemap in verdict.sitemaps)
             await self._tell_sitemaps(robots, list(dict.fromkeys(url for url in urls if url is not None)))
 
-    def _keep_unreachable(self, held: HeldUrl, verdict: Verdict, earlier: KnownRules | None, attempts: int) -> int:
+    def _keep_unreachable(
+        self, held: HeldUrl, verdict: RobotsVerdict, earlier: KnownRules | None, attempts: int
+    ) -> int:
         """Let the host back off. If only this authority fails, close it alone for a while."""
         is_alone = earlier is not None and not self._host_fails(held.host)
         alone = earlier.alone + 1 if earlier is not None and is_alone else 0
         closed_ms = verdict.expires_in_ms if alone >= ALONE_MAX else 0
-        self._rules.keep(held.authority, Verdict(verdict.rules, closed_ms, verdict.reason), attempts, alone)
+        self._rules.keep(held.authority, RobotsVerdict(verdict.rules, closed_ms, verdict.reason), attempts, alone)
         return self._policy.host_delay_ms
 
     def host_report(self, authority: str) -> str:
@@ -206,9 +217,9 @@ class Robots:
         asked_ms = min(rules.crawl_delay_ms or 0, self._policy.crawl_delay_max_ms)
         return max(self._policy.host_delay_ms, asked_ms)
 
-    async def _share(self, held: HeldUrl, verdict: Verdict) -> None:
+    async def _store_rules(self, held: HeldUrl, verdict: RobotsVerdict) -> None:
         keys = partition_keys(self._crawl, held.partition)
-        field, packed = _field(held.authority), verdict.rules.to_bytes()
+        field, packed = _robots_field(held.authority), verdict.rules.to_bytes()
         usual_ms = self._policy.host_delay_ms
         rest_ms = max(self._rest_ms(verdict.rules), self._paces.host_delay_ms(held.host), held.retry_after_ms)
         call = scripts.put_robots(
@@ -233,5 +244,5 @@ class Robots:
 async def _to_nobody(*_: object) -> None: ...
 
 
-def _field(authority: str) -> str:
+def _robots_field(authority: str) -> str:
     return f"robots:{authority}"

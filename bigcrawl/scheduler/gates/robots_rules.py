@@ -1,7 +1,4 @@
-"""Robots rules in memory, bounded; the least recently used go first.
-
-Many sites use the robots.txt of their software, so equal rules share one object.
-"""
+"""Robots rules in memory, bounded, the least recently used out first; equal rules share one object."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from bigcrawl.politeness.robots_policy import RobotsRules
 
 if TYPE_CHECKING:
     from bigcrawl.clock import Clock
-    from bigcrawl.politeness.robots_policy import Verdict
+    from bigcrawl.politeness.robots_policy import RobotsVerdict
 
 RULES_BYTES_MAX: Final = 48 << 20
 """100,000 hosts that share a few files, or 20,000 with a file each."""
@@ -60,30 +57,30 @@ class RememberedRules:
     def get(self, authority: str) -> KnownRules | None:
         return self._known.get(authority)
 
-    def unexpired(self, authority: str) -> KnownRules | None:
+    def unexpired_rules(self, authority: str) -> KnownRules | None:
         known = self._known.get(authority)
         if known is None or known.expires_ms <= self._clock.monotonic_ms():
             return None
         self._known.move_to_end(authority)
         return known
 
-    def keep(self, authority: str, verdict: Verdict, attempts: int = 0, alone: int = 0) -> KnownRules:
+    def keep(self, authority: str, verdict: RobotsVerdict, attempts: int = 0, alone: int = 0) -> KnownRules:
         expires_ms = self._clock.monotonic_ms() + verdict.expires_in_ms
-        known = KnownRules(self._shared(verdict.rules), expires_ms, verdict.reason, attempts, alone)
+        known = KnownRules(self._share_equal_rules(verdict.rules), expires_ms, verdict.reason, attempts, alone)
         if before := self._known.pop(authority, None):
-            self._drop(before.rules)
+            self._drop_rules(before.rules)
         self._known[authority] = known
         while self._size > RULES_BYTES_MAX and len(self._known) > 1:
-            self._drop(self._known.popitem(last=False)[1].rules)
+            self._drop_rules(self._known.popitem(last=False)[1].rules)
         return known
 
-    def _shared(self, rules: RobotsRules) -> RobotsRules:
+    def _share_equal_rules(self, rules: RobotsRules) -> RobotsRules:
         alike, users = self._users.get(rules, (rules, 0))
         self._users[alike] = alike, users + 1
         self._size += ENTRY_BYTES + (0 if users else _size_of(alike))
         return alike
 
-    def _drop(self, rules: RobotsRules) -> None:
+    def _drop_rules(self, rules: RobotsRules) -> None:
         alike, users = self._users.pop(rules)
         if users > 1:
             self._users[alike] = alike, users - 1

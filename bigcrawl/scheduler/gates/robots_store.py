@@ -1,7 +1,4 @@
-"""Robots rules for which Redis has no room: an SQLite file in each partition's directory.
-
-Nothing depends on this second copy: lost rules are fetched again, a damaged file is deleted, and a failed disk leaves
-the crawl without it. Unwritten rules wait for the next write.
+"""Robots rules for which Redis has no room: an SQLite file in each partition's directory, which may be lost.
 
 Source: IRLbot §4.3 (RobotsCache, on disk). Differs: one host is looked up at a time, when its rules are needed.
 """
@@ -17,7 +14,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.private_files import FILE_MODE, make_private_directory
-from bigcrawl.scheduler.gates.batcher import Batcher
+from bigcrawl.scheduler.gates.batcher import QuestionBatcher
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +39,7 @@ _OPENING: Final = (
 )
 
 
-class RulesShelf:
+class RulesOnDisk:
     """The files of all partitions that a node fetches from. The methods raise nothing; a thread does the file work."""
 
     def __init__(self, crawl_dir: Path) -> None:
@@ -50,7 +47,7 @@ class RulesShelf:
         self._open: OrderedDict[int, sqlite3.Connection] = OrderedDict()
         self._waiting: dict[tuple[int, str], bytes] = {}
         self._turn = asyncio.Lock()
-        self._asked: Batcher[tuple[int, str], bytes] = Batcher(self._read_all)
+        self._asked: QuestionBatcher[tuple[int, str], bytes] = QuestionBatcher(self._read_all)
         self._is_writing = False
         self._write_at = WAITING_MAX
         self._has_complained = False
@@ -64,26 +61,26 @@ class RulesShelf:
         if len(self._waiting) >= self._write_at and not self._is_writing:
             self._is_writing = True
             try:
-                await self._flush()
+                await self._write_waiting()
             finally:
                 self._is_writing = False
 
     async def close(self) -> None:
         for _ in range(CLOSING_TRIES):
-            await self._flush()
+            await self._write_waiting()
             if not self._waiting:
                 break
         async with self._turn:
             while self._open:
                 self._open.popitem()[1].close()
 
-    async def _flush(self) -> None:
+    async def _write_waiting(self) -> None:
         async with self._turn:
             by_partition: defaultdict[int, list[tuple[str, bytes]]] = defaultdict(list)
             for (partition, authority), record in self._waiting.items():
                 by_partition[partition].append((authority, record))
             written = dict(self._waiting)
-            failed = await asyncio.to_thread(self._write, by_partition)
+            failed = await asyncio.to_thread(self._write_records, by_partition)
             for place, record in written.items():
                 if place[0] not in failed and self._waiting.get(place) is record:
                     del self._waiting[place]
@@ -93,31 +90,31 @@ class RulesShelf:
 
     async def _read_all(self, places: list[tuple[int, str]]) -> list[bytes]:
         async with self._turn:
-            return await asyncio.to_thread(lambda: [self._read(*place) for place in places])
+            return await asyncio.to_thread(lambda: [self._read_record(*place) for place in places])
 
-    def _read(self, partition: int, authority: str) -> bytes:
+    def _read_record(self, partition: int, authority: str) -> bytes:
         try:
             if not self._path(partition).exists():
                 return b""
-            asked = self._opened(partition).execute("SELECT record FROM rules WHERE authority = ?", (authority,))
+            asked = self._open_database(partition).execute("SELECT record FROM rules WHERE authority = ?", (authority,))
             row = asked.fetchone()
         except (sqlite3.Error, OSError) as error:
             self._give_up(partition, error)
             return b""
         return bytes(row[0]) if row else b""
 
-    def _write(self, by_partition: dict[int, list[tuple[str, bytes]]]) -> set[int]:
+    def _write_records(self, by_partition: dict[int, list[tuple[str, bytes]]]) -> set[int]:
         failed = set()
         for partition, rows in by_partition.items():
             try:
-                with self._opened(partition) as transaction:
+                with self._open_database(partition) as transaction:
                     transaction.executemany("INSERT OR REPLACE INTO rules VALUES (?, ?)", rows)
             except (sqlite3.Error, OSError) as error:
                 failed.add(partition)
                 self._give_up(partition, error)
         return failed
 
-    def _opened(self, partition: int) -> sqlite3.Connection:
+    def _open_database(self, partition: int) -> sqlite3.Connection:
         connection = self._open.get(partition)
         if connection is None:
             path = self._path(partition)

@@ -1,8 +1,8 @@
 """Hosts that other crawls on the same Redis may fetch too: one crawl holds a host for each fetch.
 
-Ready heaps are per crawl. So each node reads a list of all crawls' nodes once a second. While there are other crawls,
-each fetch holds its host, which then rests for the longer delay of the crawl that had it and the one that wants it. The
-crawl refused first gets it next.
+Ready heaps are per crawl. So each node reads a list of all crawls' nodes with its heartbeat. While there are other
+crawls, each fetch holds its host, which then rests for the longer delay of the crawl that had it and the one that wants
+it. The crawl refused first gets it next.
 
     alone ---- another crawl is listed ----> holds the hosts being fetched, and confirms it with its next sign of life
       ^                                         |
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.redisdb import scripts
-from bigcrawl.scheduler.gates.batcher import Batcher
+from bigcrawl.scheduler.gates.batcher import QuestionBatcher
 from bigcrawl.scheduler.gates.closed import WAIT_MS_MAX, Closed
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.passage import Start
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.scheduler.gates.delays import Paces
+    from bigcrawl.scheduler.gates.delays import HostDelays
     from bigcrawl.scheduler.records.held import HeldUrl
     from bigcrawl.scheduler.records.held_urls import HeldUrls
 
@@ -42,7 +42,7 @@ TRIES_MAX: Final = 4
 
 
 @dataclass(slots=True)
-class _Hold:
+class _HeldHost:
     """A held host, with times by the crawl's clock; the ticket is when it was last asked for."""
 
     users: int = 0
@@ -60,7 +60,7 @@ class SharedHosts:
     """
 
     def __init__(
-        self, config: Config, node: str, client: RedisClient, clock: Clock, paces: Paces, urls: HeldUrls
+        self, config: Config, node: str, client: RedisClient, clock: Clock, paces: HostDelays, urls: HeldUrls
     ) -> None:
         self._policy = config.politeness
         self._crawl = config.crawl.name
@@ -69,11 +69,11 @@ class SharedHosts:
         self._client = client
         self._clock = clock
         self._paces = paces
-        self._calls: Batcher[scripts.Call[int], int] = Batcher(client.run_each)
+        self._calls: QuestionBatcher[scripts.Call[int], int] = QuestionBatcher(client.run_each)
         self._urls = urls
         urls.tell_left_hosts_to(self.record_end)
-        self._holds: dict[str, _Hold] = {}
-        self._left: list[tuple[str, _Hold]] = []
+        self._holds: dict[str, _HeldHost] = {}
+        self._left: list[tuple[str, _HeldHost]] = []
         self._longest_ms = 0
         self._rests_until_ms = 0  # by the crawl's clock: the last rest of all hosts so far
         self._holds_all = True  # a new node fetches nothing yet
@@ -84,14 +84,10 @@ class SharedHosts:
     def company(self) -> tuple[bool, bool]:
         return self.are_kept, self._holds_all
 
-    async def meet(self) -> None:
-        """Send a sign of life. If there are other crawls, hold the hosts being fetched."""
-        await self.record_company(*await self._client.run([self.sign_of_life()]))
-
-    async def record_company(self, company: scripts.Company) -> None:
+    async def record_company(self, company: scripts.CrawlCompany) -> None:
         self.are_kept, self._longest_ms = company.has_others, company.longest_ms
         if self.may_take and not company.all_hold:
-            logger.info("nothing is taken until the nodes of other crawls on this Redis know of this one")
+            logger.info("no URLs are taken until the nodes of the other crawls on this Redis know about this crawl")
         self.may_take = company.all_hold
         if not self.are_kept:
             self._holds_all = False
@@ -106,10 +102,10 @@ class SharedHosts:
         self._holds_all = False
 
     async def leave(self) -> None:
-        await self.tell()
+        await self.report_released()
         await self._client.run([self.sign_of_life(leave=True)])
 
-    def sign_of_life(self, *, leave: bool = False) -> scripts.Call[scripts.Company]:
+    def sign_of_life(self, *, leave: bool = False) -> scripts.Call[scripts.CrawlCompany]:
         return scripts.meet_crawls(
             self._node,
             self._crawl,
@@ -121,11 +117,7 @@ class SharedHosts:
         )
 
     async def hold(self, held: HeldUrl) -> None:
-        """Hold the host of a URL for its fetch, if there are other crawls.
-
-        Raises:
-            Closed: another crawl has the host for longer than this node waits.
-        """
+        """Hold the host of a URL for its fetch, if there are other crawls; raise Closed if one has it for long."""
         before = held.passage.of_host
         if not self.are_kept or (before.granted_ms and self._clock.monotonic_ms() <= before.until_ms):
             return
@@ -133,7 +125,7 @@ class SharedHosts:
             held.hold_host(Start(0, 0))
             self._end_use(held.host)
         ticket = await self.hold_host(held.host, held.crawl_delay_ms or 0)
-        held.hold_host(self._start(ticket))
+        held.hold_host(self._start_after(ticket))
         if held.stage is Stage.ENDED:
             self._end_use(held.host)
             raise Closed(retry_ms=0)
@@ -145,7 +137,7 @@ class SharedHosts:
         for _ in range(TRIES_MAX):
             ticket = self._begin_use(host)
             try:
-                wait_ms = await self._calls.ask(self._call(host, ticket, delay_ms))
+                wait_ms = await self._calls.ask(self._hold_call(host, ticket, delay_ms))
             except BaseException:
                 self._end_use(host)
                 raise
@@ -168,8 +160,8 @@ class SharedHosts:
             rest_ms = self._policy.fetch_deadline_ms
         self._end_use(held.host, self._crawls_ms(held.ended_ms) if was_fetched else 0, rest_ms)
 
-    async def tell(self) -> None:
-        """Report the hosts no longer held to Redis. After a failure the next call repeats the report."""
+    async def report_released(self) -> None:
+        """Report the hosts no longer held to Redis; after a failure, the next call does."""
         left, self._left = self._left, []
         if not left:
             return
@@ -185,12 +177,12 @@ class SharedHosts:
             raise
 
     async def _hold_all(self) -> None:
-        ended = self._urls.lately()
+        ended = self._urls.recently_ended()
         for held in self._urls:
             if held.stage is Stage.ENDED:
                 ended.append(held)
             elif not held.passage.of_host.granted_ms:
-                held.hold_host(self._start(self._begin_use(held.host)))
+                held.hold_host(self._start_after(self._begin_use(held.host)))
         tickets = {host: hold.ticket for host, hold in self._holds.items()}
         for held in ended:
             if held.ended_ms and held.end is not None:
@@ -198,22 +190,22 @@ class SharedHosts:
                 self._end_use(held.host, self._crawls_ms(held.ended_ms), held.end.delay_ms)
         delay_ms = self._policy.host_delay_ms
         await self._client.run(
-            [self._call(host, ticket, delay_ms, is_under_way=True) for host, ticket in tickets.items()]
+            [self._hold_call(host, ticket, delay_ms, is_under_way=True) for host, ticket in tickets.items()]
         )
 
     def _crawls_ms(self, ended_ms: int) -> int:
         """Return the end of a fetch by the crawl's clock; `ended_ms` 0 is now."""
         return self._client.now_ms() - (self._clock.monotonic_ms() - ended_ms if ended_ms else 0)
 
-    def _start(self, ticket: int) -> Start:
+    def _start_after(self, ticket: int) -> Start:
         return Start(0, self._clock.monotonic_ms() + START_MS, ticket)
 
-    def _call(self, host: str, ticket: int, delay_ms: int, *, is_under_way: bool = False) -> scripts.Call[int]:
+    def _hold_call(self, host: str, ticket: int, delay_ms: int, *, is_under_way: bool = False) -> scripts.Call[int]:
         most_ms = START_MS + self._policy.fetch_deadline_ms
         return scripts.hold_host(host, self._crawl, delay_ms, most_ms, ticket, is_under_way=is_under_way)
 
     def _begin_use(self, host: str) -> int:
-        hold = self._holds.setdefault(host, _Hold())
+        hold = self._holds.setdefault(host, _HeldHost())
         hold.users += 1
         hold.ticket = max(hold.ticket, self._client.now_ms())
         return hold.ticket

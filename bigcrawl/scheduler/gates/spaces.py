@@ -1,21 +1,17 @@
-"""Spaces that several hosts share: pay-level domains and user-defined groups.
-
-Starts in one space keep a gap over all nodes, besides the delays of host and server. Each space has a gate
-(`gates.start_gates`). By default there are none.
-"""
+"""Spaces that several hosts share: PLDs and users' groups, with a gap between starts over all nodes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.given import imported
+from bigcrawl.given import import_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bigcrawl.config import PaceConfig
-    from bigcrawl.scheduler.gates.delays import Paces
+    from bigcrawl.scheduler.gates.delays import HostDelays
 
     Group = Callable[[str, str], str | None]
     from bigcrawl.scheduler.records.passage import Space
@@ -24,8 +20,8 @@ if TYPE_CHECKING:
 GROUP_BYTES_MAX: Final = 200
 
 
-class Spaces:
-    def __init__(self, config: PaceConfig, paces: Paces, pld_of: Callable[[str], str]) -> None:
+class PolitenessSpaces:
+    def __init__(self, config: PaceConfig, paces: HostDelays, pld_of: Callable[[str], str]) -> None:
         self._pld_delay_ms = config.pld_delay_ms
         self._group = group_function(config.group)
         self._group_delay_ms = config.group_delay_ms
@@ -36,7 +32,7 @@ class Spaces:
     def are_kept(self) -> bool:
         return bool(self._pld_delay_ms or self._group or self._paces.delays.has_pld_delays)
 
-    def of(self, host: str, url: str) -> tuple[Space, ...]:
+    def spaces_of(self, host: str, url: str) -> tuple[Space, ...]:
         spaces = []
         ruled_ms = self._paces.delays.of_host(host).pld_delay_ms
         pld_delay_ms = self._pld_delay_ms if ruled_ms is None else ruled_ms
@@ -48,14 +44,10 @@ class Spaces:
 
 
 def group_function(path: str | None) -> Group | None:
-    """Return the function with a dotted path, if any, after a trial call.
-
-    Raises:
-        ConfigError: there is no such function, or it returns neither text nor None.
-    """
+    """Return the function with a dotted path, if any, after a trial call. Raises ConfigError."""
     if not path:
         return None
-    function = imported("BIGCRAWL_GROUP", path)
+    function = import_object("BIGCRAWL_GROUP", path)
     try:
         found = function("www.example.com", "http://www.example.com/")
     except Exception as error:

@@ -1,8 +1,4 @@
-"""Keeps a node to its share of the crawl's speed.
-
-A page that waits for its permit holds no fetch slot. A robots.txt waits before its host is asked for anything. Redis
-grants permits a few times a second (`bigcrawl.politeness.start_permits`, `grant_starts.lua`).
-"""
+"""Keeps a node to its share of the crawl's speed, by permits that Redis grants a few times a second."""
 
 from __future__ import annotations
 
@@ -25,7 +21,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.politeness.speed_plan import Speed, SpeedPlan
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.scheduler.gates.fetched import Fetch, Fetched
+    from bigcrawl.scheduler.gates.fetched import Fetch, FetchedBody
     from bigcrawl.scheduler.records.passage import Space
 
 logger = logging.getLogger(__name__)
@@ -48,11 +44,7 @@ def plan_of(text: str, zone: str, where: str = "BIGCRAWL_SPEED") -> SpeedPlan:
 
 class SpeedControl:
     def __init__(self, config: Config, client: RedisClient, clock: Clock, wake: Callable[[], None]) -> None:
-        """`wake` is called when a fetch may start.
-
-        Raises:
-            ConfigError: the plan cannot be read, or there is no such time zone.
-        """
+        """`wake` is called when a fetch may start. Raises ConfigError for a bad plan or time zone."""
         self._keys = CrawlKeys(config.crawl.name)
         self._zone = config.pace.time_zone
         self._of_settings = plan_of(config.pace.speed, self._zone)
@@ -83,12 +75,12 @@ class SpeedControl:
         if text != self._stored:
             self._stored = text
             try:
-                self.plan = self._of_settings if text is None else self._parsed(text)
+                self.plan = self._of_settings if text is None else self._parse_plan(text)
             except (ConfigError, UnicodeDecodeError) as fault:
                 logger.warning("%(fault)s; the speed stays as it is", {"fault": fault})
         self._follow_plan()
 
-    def _parsed(self, text: bytes) -> SpeedPlan:
+    def _parse_plan(self, text: bytes) -> SpeedPlan:
         return plan_of(text.decode(), self._zone, "the crawl's speed")
 
     def _follow_plan(self) -> None:
@@ -111,15 +103,15 @@ class SpeedControl:
         wait_ms = self._permits.wait_ms(now_ms)
         if self._alarm is None and wait_ms is not None:
             delay_s = max(WAKE_MS_MIN, wait_ms + 1) / 1000
-            self._alarm = asyncio.get_running_loop().call_later(delay_s, self._ring)
+            self._alarm = asyncio.get_running_loop().call_later(delay_s, self._wake_waiting)
 
     def record_start(self) -> None:
-        self._permits.use()
+        self._permits.use_permit()
 
     def record_ended(self, body_bytes: int) -> None:
         self._permits.record_ended(body_bytes)
 
-    async def turn(self) -> None:
+    async def wait_for_permit(self) -> None:
         """Wait until a robots.txt may be fetched. The next such fetch uses the permit."""
         if not self.limits:
             return
@@ -134,16 +126,16 @@ class SpeedControl:
             raise
         self._paid += 1
 
-    def paced(self, fetch: Fetch) -> Fetch:
-        """Make fetches of robots.txt and heads use permits: the one `turn` waited for, or for a redirect the next."""
+    def with_permits(self, fetch: Fetch) -> Fetch:
+        """Make fetches of robots.txt and heads use permits: that of `wait_for_permit`; for a redirect, the next."""
 
         async def paced_fetch(
             url: str, method: str = "GET", gaps: tuple[Space, ...] = (), like: bytes = b""
-        ) -> Fetched:
+        ) -> FetchedBody:
             if self._paid:
                 self._paid -= 1
             elif self.limits:
-                self._permits.owe()
+                self._permits.record_debt()
             fetched = await fetch(url, method, gaps, like)
             if self.limits:
                 self._permits.record_ended(len(fetched.body))
@@ -156,7 +148,7 @@ class SpeedControl:
         while self._waiters and self._permits.may_start(now_ms):
             waiter = self._waiters.popleft()
             if not waiter.done():
-                self._permits.use()
+                self._permits.use_permit()
                 waiter.set_result(None)
         if self._waiters:
             self.wake_later(now_ms)
@@ -167,7 +159,7 @@ class SpeedControl:
             if not waiter.done():
                 waiter.set_result(None)
 
-    def _ring(self) -> None:
+    def _wake_waiting(self) -> None:
         self._alarm = None
         self._serve_waiters()
         self._wake()
@@ -186,16 +178,21 @@ class SpeedControl:
     def is_refused(self) -> bool:
         return self.refused_s > 0
 
-    def wants(self, ready: int) -> bool:
+    @property
+    def waiting_long(self) -> int:
+        """The number of fetches of robots.txt that wait for a permit, while none is granted."""
+        return len(self._waiters) if self.is_refused and not len(self._permits) else 0
+
+    def wants_permits(self, ready: int) -> bool:
         if not self.limits or self.is_refused:
             return False
         wait_ms = ASK_SOON_MS if not len(self._permits) and ready + len(self._waiters) else ASK_MS
         return self._clock.monotonic_ms() - self._asked_ms >= wait_ms
 
-    async def ask(self, ready: int, nodes: int) -> None:
+    async def request_permits(self, ready: int, nodes: int) -> None:
         self._asked_ms = self._clock.monotonic_ms()
         permits, speed = self._permits, self.speed
-        wanted = permits.wanted(self._asked_ms, ready + len(self._waiters))
+        wanted = permits.wanted_permits(self._asked_ms, ready + len(self._waiters))
         debt_us = round(permits.take_debt_bytes() / speed.body_bytes * 1e6) if 0 < speed.body_bytes < math.inf else 0
         given_back = permits.take_given_back()
         if speed.is_paused or not (wanted or given_back or debt_us):

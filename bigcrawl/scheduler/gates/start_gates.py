@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bigcrawl.politeness.addresses import server_of
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import gate_prefix
-from bigcrawl.scheduler.gates.batcher import Batcher
+from bigcrawl.scheduler.gates.batcher import QuestionBatcher
 from bigcrawl.scheduler.records.passage import ANY_TIME, Start
 
 if TYPE_CHECKING:
@@ -43,16 +43,16 @@ def slack_ms(gap_ms: int, misses: int) -> int:
     return min(max(gap_ms // SLACK_PART, SLACK_MS_MIN), SLACK_MS_MAX) << min(misses, DOUBLINGS_MAX)
 
 
-class Line(NamedTuple):
+class GateLine(NamedTuple):
     prefix: str
     gates: tuple[Space, ...]
 
 
-class Lines(NamedTuple):
+class GateLines(NamedTuple):
     """All gates of a fetch. They are asked in two calls, because their keys may be on two servers of a cluster."""
 
-    of_spaces: Line
-    of_server: Line
+    of_spaces: GateLine
+    of_server: GateLine
 
     @property
     def gaps(self) -> tuple[Space, ...]:
@@ -60,25 +60,26 @@ class Lines(NamedTuple):
         return (*self.of_server.gates, *self.of_spaces.gates)
 
 
-def of_server(address: str, gap_ms: int) -> Line:
+def of_server(address: str, gap_ms: int) -> GateLine:
     server = server_of(address) if gap_ms else ""
-    return Line(gate_prefix(server), ((server, gap_ms),) if gap_ms else ())
+    return GateLine(gate_prefix(server), ((server, gap_ms),) if gap_ms else ())
 
 
-class Gates:
+class StartGates:
     def __init__(self, node: str, client: RedisClient, clock: Clock, kept_ms: Callable[[], int] = lambda: 0) -> None:
         """`kept_ms` returns the longest gap of other crawls that may meet at a gate."""
         self._kept_ms = kept_ms
         self._node = node
         self._client = client
         self._clock = clock
-        self._calls: Batcher[scripts.Call[tuple[int, bool]], tuple[int, bool]] = Batcher(client.run_each)
+        self._calls: QuestionBatcher[scripts.Call[tuple[int, bool]], tuple[int, bool]] = QuestionBatcher(
+            client.run_each
+        )
 
-    async def ask(self, line: Line, due_ms: int, *, before: Start = ANY_TIME, had_turn: bool = False) -> Start | int:
-        """Return when a fetch may start, or, as an int, when it may ask again (monotonic).
-
-        `before` is the start that this fetch missed or gives up. `had_turn`: whether it was sent away until now.
-        """
+    async def request_start(
+        self, line: GateLine, due_ms: int, *, before: Start = ANY_TIME, had_turn: bool = False
+    ) -> Start | int:
+        """Return when a fetch may start, or, as an int, when to ask again (monotonic). `before` is a missed start."""
         now_ms = self._clock.monotonic_ms()
         misses = before.misses + (before.granted_ms > 0 and now_ms > before.until_ms)
         slack = min(slack_ms(gap_ms, misses) for _, gap_ms in line.gates)

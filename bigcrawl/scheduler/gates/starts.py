@@ -1,10 +1,16 @@
-"""When a fetch may start, and at which address: for pages, robots.txt and heads."""
+"""When a fetch may start, and at which address: for pages, robots.txt, heads, and what else needs a host for once."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import uuid
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
+from bigcrawl.clock import Patience
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.gates.closed import Closed
 from bigcrawl.scheduler.gates.fetched import asked_rest_ms
 from bigcrawl.scheduler.records.body import look_at_request
@@ -13,24 +19,31 @@ from bigcrawl.scheduler.records.passage import MISSED, UNASKED
 from bigcrawl.scheduler.records.queued_url import ASKED
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from bigcrawl.clock import Clock
+    from bigcrawl.redisdb.keys import PartitionKeys
+    from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
     from bigcrawl.scheduler.gates.address_check import AddressCheck
     from bigcrawl.scheduler.gates.fetched import Fetch
-    from bigcrawl.scheduler.gates.passages import Passages
+    from bigcrawl.scheduler.gates.passages import GatePassages
     from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
     from bigcrawl.scheduler.gates.ways_out import NotesFetches
     from bigcrawl.scheduler.records.held import HeldUrl
     from bigcrawl.scheduler.records.passage import Space
     from bigcrawl.scheduler.rules.head_rules import HeadRules
 
+BORROW_TRIES_MAX = 30
+BORROW_WAIT_MS_MAX: Final = 2_000
+BORROW_GATES_MS_MAX = 5_000
+BORROW_AHEAD_MS_MAX: Final = 10_000  # starts further ahead are not awaited while a host is borrowed
 
-class Starts:
+
+class FetchStarts:
     def __init__(
         self,
         addresses: AddressCheck,
-        passages: Passages,
+        passages: GatePassages,
         shared_hosts: SharedHosts,
         clock: Clock,
         turn: Callable[[], Awaitable[None]],
@@ -53,15 +66,11 @@ class Starts:
         return self._addresses.known(host)
 
     async def grant(self, held: HeldUrl) -> None:
-        """Wait until a URL may be handed out.
-
-        Raises:
-            Closed: the address is refused or unknown, or a gate opens later.
-        """
+        """Wait until a URL may be handed out. Raises Closed."""
         passages = self._passages
         held.record_address(await self._addresses.find(held.host))
         if self.shared_hosts.are_kept:
-            await self._hold(held)
+            await self._hold_host(held)
         lines, grant = passages.lines(held.address, held.host, held.url), f"{held.partition}:{held.seq}"
         passage = await passages.passage(lines, held.due_ms, grant, held.passage)
         held.grant_start(passage, lines.gaps)
@@ -71,17 +80,17 @@ class Starts:
         """Begin a fetch of robots.txt or a HEAD in place of the URL's. False if the URL was given back meanwhile."""
         await self._turn()
         if self.shared_hosts.are_kept:
-            await self._hold(held)
+            await self._hold_host(held)
         if held.stage is not Stage.WAITING:
             return False
         held.go_to(Stage.ROBOTS)
         return True
 
-    async def _hold(self, held: HeldUrl) -> None:
+    async def _hold_host(self, held: HeldUrl) -> None:
         await asyncio.sleep(max(0, held.due_ms - self.clock.monotonic_ms()) / 1000)
         await self.shared_hosts.hold(held)
 
-    async def wait(self, host: str, due_ms: int, url: str) -> tuple[Space, ...]:
+    async def wait_for_start(self, host: str, due_ms: int, url: str) -> tuple[Space, ...]:
         """Wait until a URL of the host may be fetched, at least until `due_ms`. Return its gaps; raises as `grant`."""
         address = await self._addresses.find(host)
         lines = self._passages.lines(address, host, url)
@@ -99,7 +108,7 @@ class HeadFirst:
     def __init__(
         self,
         rules: HeadRules,
-        starts: Starts,
+        starts: FetchStarts,
         fetch: Fetch,
         gaps: NotesFetches,
         retry_after_max_ms: int,
@@ -112,7 +121,7 @@ class HeadFirst:
         self._retry_after_max_ms = retry_after_max_ms
 
     def is_due(self, held: HeldUrl) -> bool:
-        if not self._rules or held.fields.flags & ASKED or not self._rules.ask(held.url):
+        if not self._rules or held.fields.flags & ASKED or not self._rules.needs_head(held.url):
             return False
         try:
             request = look_at_request(held.fields.body)
@@ -120,12 +129,80 @@ class HeadFirst:
             return False
         return request.method == "GET" and not request.body
 
-    async def ask(self, held: HeldUrl) -> str:
+    async def send_head(self, held: HeldUrl) -> str:
         """Send a HEAD for a held URL. Return the rule that drops the URL; empty if it is to be fetched."""
-        gaps = await self._starts.wait(held.host, held.due_ms, held.url)
+        gaps = await self._starts.wait_for_start(held.host, held.due_ms, held.url)
         if held.stage is Stage.ENDED:
             raise Closed(retry_ms=0)  # another node has its host by now
-        with self._gaps.fetching(held.host):
+        with self._gaps.fetching_from(held.host):
             fetched = await self._fetch(held.url, "HEAD", gaps, held.fields.body)
         held.record_answer(asked_rest_ms(fetched, self._clock.now_ms(), self._retry_after_max_ms))
-        return self._rules.against(fetched.status, fetched.content_type, fetched.content_length)
+        return self._rules.dropping_rule(fetched.status, fetched.content_type, fetched.content_length)
+
+
+@dataclass(slots=True)
+class HostLoan:
+    """A borrowed host: the gaps of its fetch, and how long it rests afterwards."""
+
+    gaps: tuple[Space, ...]
+    rest_ms: int
+
+    def rest_at_least(self, rest_ms: int) -> None:
+        self.rest_ms = max(self.rest_ms, rest_ms)
+
+
+class HostLoans:
+    """Borrows hosts for single fetches, in Redis, which keeps their delays whichever node owns them."""
+
+    def __init__(self, crawl: JoinedCrawl, starts: FetchStarts) -> None:
+        self._crawl = crawl.config.crawl.name
+        self._node = crawl.config.crawl.node
+        self._policy = crawl.config.politeness
+        self._client = crawl.client
+        self._clock = crawl.clock
+        self._starts = starts
+        self._shared_hosts = starts.shared_hosts
+        self._partition_of_host = crawl.partition_of_host
+        self._arrivals = crawl.arrivals
+
+    @asynccontextmanager
+    async def borrow(self, host: str, url: str) -> AsyncIterator[HostLoan | None]:
+        """Yield the host's loan once the URL may be fetched; None if it is not lent, or closed. Raises Closed."""
+        keys = partition_keys(self._crawl, self._partition_of_host(host))
+        ticket = f"{self._node}:{uuid.uuid4().hex}"  # one node may borrow a host twice at a time
+        if not await self._borrow_host(keys, host, ticket):
+            yield None
+            return
+        loan: HostLoan | None = None
+        rest_ms, is_held = self._policy.host_delay_ms, False
+        try:
+            try:
+                async with Patience(BORROW_GATES_MS_MAX / 1000):
+                    if self._shared_hosts.are_kept:
+                        await self._shared_hosts.hold_host(host)
+                        is_held = True
+                    gaps = await self._starts.wait_for_start(host, self._clock.monotonic_ms(), url)
+                    loan = HostLoan(gaps, rest_ms)
+            except Closed as closed:
+                if closed.error is not None:
+                    raise
+            except TimeoutError:
+                pass
+            yield loan
+        finally:
+            rest_ms = loan.rest_ms if loan is not None else rest_ms
+            if is_held:
+                self._shared_hosts.leave_host(host, rest_ms)
+            await self._client.run([scripts.return_host(keys, host, ticket, rest_ms)])
+            self._arrivals.note(keys.partition)
+
+    async def _borrow_host(self, keys: PartitionKeys, host: str, ticket: str) -> bool:
+        deadline_ms = self._policy.fetch_deadline_ms + BORROW_GATES_MS_MAX
+        call = scripts.borrow_host(keys, host, ticket, BORROW_AHEAD_MS_MAX, deadline_ms)
+        for _ in range(BORROW_TRIES_MAX):
+            [(lent, wait_ms)] = await self._client.run([call])
+            if lent:
+                await asyncio.sleep(wait_ms / 1000)
+                return True
+            await asyncio.sleep(min(wait_ms, BORROW_WAIT_MS_MAX) / 1000)
+        return False

@@ -1,5 +1,3 @@
-"""The destinations of a taken URL after the gates."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
@@ -27,7 +25,7 @@ class Outlet(Protocol):
 
 
 class NotesFetches(Protocol):
-    def fetching(self, host: str) -> AbstractContextManager[None]:
+    def fetching_from(self, host: str) -> AbstractContextManager[None]:
         """Return the context for fetching a robots.txt or head. The host rests after it, even after a failure."""
 
 
@@ -41,7 +39,7 @@ class SetsAside(Protocol):
 
     def refuses_address(self, address: str) -> bool: ...
 
-    def put(self, held: HeldUrl) -> None:
+    def set_aside(self, held: HeldUrl) -> None:
         """Return the URL to disk until the blacklist no longer covers it."""
 
     def put_unrunnable(self, held: HeldUrl, why: str) -> None:

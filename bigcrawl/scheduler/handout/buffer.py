@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bigcrawl.clock import Clock
-    from bigcrawl.scheduler.handout.concurrency import Crowd
-    from bigcrawl.scheduler.handout.fetches import Fetches
+    from bigcrawl.scheduler.handout.concurrency import ConcurrencyLimit
+    from bigcrawl.scheduler.handout.fetches import RunningFetches
     from bigcrawl.scheduler.handout.missed_starts import MissedStarts
     from bigcrawl.scheduler.handout.start_gaps import StartGaps
     from bigcrawl.scheduler.records.held import HeldUrl
@@ -35,12 +35,12 @@ class Lease:
         self.ends_ms = ends_ms
 
 
-class Buffer:
+class FetchBuffer:
     def __init__(
         self,
         clock: Clock,
-        fetches: Fetches,
-        crowd: Crowd,
+        fetches: RunningFetches,
+        crowd: ConcurrencyLimit,
         start_gaps: StartGaps,
         missed: MissedStarts,
         give_back: Callable[[HeldUrl, int], None],
@@ -60,7 +60,7 @@ class Buffer:
         self._line: deque[HeldUrl] = deque()
 
     def __repr__(self) -> str:
-        return f"<Buffer {len(self._line)} {self._missed!r} {self._suspects!r}>"
+        return f"<FetchBuffer {len(self._line)} {self._missed!r} {self._suspects!r}>"
 
     @property
     def waiting(self) -> int:
@@ -89,7 +89,7 @@ class Buffer:
             return None
         held = self._next_start(now_ms, self._suspects.next_ones(self._line) if self._suspects else self._line)
         if self._missed.late:
-            self._missed.ask(now_ms, fetches_max - self._fetches.under_way)
+            self._missed.request_new_starts(now_ms, fetches_max - self._fetches.under_way)
         return held
 
     def _next_start(self, now_ms: int, line: deque[HeldUrl]) -> HeldUrl | None:

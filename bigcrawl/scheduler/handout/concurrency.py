@@ -20,11 +20,8 @@ UNLIMITED = 1 << 30
 """No limit here: Scrapy itself keeps to CONCURRENT_REQUESTS."""
 
 
-class Crowd:
-    """Limits concurrent page fetches by how long answers take.
-
-    Fetches that hang do not count: dead hosts must not take the places of those that answer.
-    """
+class ConcurrencyLimit:
+    """Limits concurrent page fetches by how long answers take; fetches that hang do not count."""
 
     def __init__(self, pace: PaceConfig, clock: Clock, on_change: Callable[[int], None]) -> None:
         self._clock = clock
@@ -43,7 +40,7 @@ class Crowd:
         return self._most if self._is_fixed else self._limit.limit
 
     @property
-    def shared(self) -> int:
+    def limit_for_slow_hosts(self) -> int:
         """The concurrent fetches of which slow hosts get a share: the maximum, unless there is congestion."""
         return self.limit if self.is_crowded else self._most
 
@@ -51,17 +48,16 @@ class Crowd:
     def is_crowded(self) -> bool:
         return self._limit.is_crowded
 
-    def note(self, host: str, took_ms: int) -> None:
+    def record_answer(self, host: str, took_ms: int) -> None:
         if self._is_fixed:
             return
-        self._limit.note(host, took_ms, self._clock.monotonic_ms())
+        self._limit.record_answer(host, took_ms, self._clock.monotonic_ms())
 
     def record_connected(self, server: str, took_ms: int) -> None:
         if not self._is_fixed:
             self._limit.record_connected(server, took_ms, self._clock.monotonic_ms())
 
     def record_response_head(self) -> None:
-        """Record that a host has begun to answer."""
         self._limit.record_response_head()
 
     def record_transfer(self) -> None:
@@ -71,17 +67,14 @@ class Crowd:
     def ask_for_connection(self) -> bool:
         return not self._is_fixed and self._limit.ask_for_connection()
 
-    def look(self, started: Iterable[HeldUrl]) -> bool:
-        """Adjust the limit; called a few times a second. Return whether it was raised.
-
-        `started` are held URLs, including all that are being fetched.
-        """
+    def adjust(self, started: Iterable[HeldUrl]) -> bool:
+        """Adjust the limit by the held URLs, a few times a second. Return whether it was raised."""
         if self._is_fixed:
             return False
         now_ms = self._clock.monotonic_ms()
         since_ms = [held.fetching_since_ms for held in started if held.fetching_since_ms >= 0]
         hanging = sum(since < now_ms - self._limit.hanging_ms for since in since_ms)
-        if self._limit.look(now_ms, len(since_ms) - hanging, hanging):
+        if self._limit.adjust(now_ms, len(since_ms) - hanging, hanging):
             self._on_change(self.limit)
             self._log_crowd()
         before, self.fetches_max = self.fetches_max, min(self._most, self.limit + hanging)

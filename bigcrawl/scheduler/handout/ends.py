@@ -1,8 +1,4 @@
-"""How URLs leave a node: fetched, given back or given up, each with a report to Redis.
-
-An end says where the URL goes, how long its host rests, and how healthy the host is. The pump sends it to Redis as soon
-as the links that were offered before it are there.
-"""
+"""How URLs leave a node: an end says where the URL goes, how long its host rests, and how healthy it is."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from bigcrawl.histogram import Histogram
 from bigcrawl.politeness.backoff_policy import BackoffPolicy
-from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, Ended, moved
+from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, EndedUrl, news_of_move
 from bigcrawl.scheduler.handout.host_health import HostHealth
 from bigcrawl.scheduler.handout.host_rests import RestsAfterFetches
 from bigcrawl.scheduler.handout.retry_share import FailingShare
@@ -23,7 +19,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.clock import Clock
     from bigcrawl.config import PolitenessConfig
-    from bigcrawl.scheduler.gates.delays import Paces
+    from bigcrawl.scheduler.gates.delays import HostDelays
     from bigcrawl.scheduler.handout.host_gaps import HostGaps
     from bigcrawl.scheduler.handout.observers import Observers
     from bigcrawl.scheduler.records.held import HeldUrl
@@ -40,7 +36,7 @@ class CountsOffers(Protocol):
         """The number of URLs offered so far."""
 
 
-class Ends:
+class UrlEnder:
     """Ends the URLs of a node. `held` has all held URLs, ended ones until Redis has recorded the end."""
 
     def __init__(
@@ -48,7 +44,7 @@ class Ends:
         policy: PolitenessConfig,
         clock: Clock,
         outbox: CountsOffers,
-        paces: Paces,
+        paces: HostDelays,
         host_gaps: HostGaps,
         observers: Observers,
         dice: Callable[[], float],
@@ -83,21 +79,21 @@ class Ends:
 
     def end_fetched(self, held: HeldUrl) -> None:
         if held.outcome == ABORTED:
-            rest_ms = self._rests.after(held)
-            end = Ended(held.seq, rest_ms, RETURN)
+            rest_ms = self._rests.rest_after_ms(held)
+            end = EndedUrl(held.seq, rest_ms, RETURN)
         else:
             if self._before_end is not None and not held.next_try:
                 self._before_end(held, "")
             counter = f"retried:{held.outcome}" if held.next_try else held.outcome or "dropped:ignored"
             if not held.refusal:
-                self.fetch_times.note(held.download_ms)
+                self.fetch_times.count_ms(held.download_ms)
             news = self.health.news_of_fetch(held)
             is_refused = held.refusal and not held.refusal.startswith("error:")
             rest_ms = self._rest_after_head(held)
             if not is_refused:
                 rest_ms = held.rest_ms if held.rest_ms >= 0 else self._rests.of_fetch(held)
                 rest_ms = max(rest_ms, self.health.rest_ms(held.host))
-            end = Ended(held.seq, rest_ms, held.next_try, counter, held.fetched_bytes, news)
+            end = EndedUrl(held.seq, rest_ms, held.next_try, counter, held.fetched_bytes, news)
         if not held.refusal and held.rest_ms < 0:
             self._host_gaps.record_end(held.host, held.answered_ms, rest_ms)
         self.held.end(held, end, self._outbox.offered)
@@ -112,25 +108,22 @@ class Ends:
         if is_behind or held.host_report not in ("", ANSWERS):
             priority = priority_after_failure(held.fields.priority)
             held.try_again(held.next_try, order_of(priority, held.seq))
-            member, place = moved_member(held.fields, priority), moved(held.next_order)
+            member, place = moved_member(held.fields, priority), news_of_move(held.next_order)
         news = place
         if held.host_report:
             held.stop_fetching(self._clock.monotonic_ms())
             news = self.health.news_of(held, held.host_report)
             delay_ms = max(delay_ms, self.health.rest_ms(held.host))
-        self.held.end(held, Ended(held.seq, delay_ms, member, counter, 0, news), 0)
+        self.held.end(held, EndedUrl(held.seq, delay_ms, member, counter, 0, news), 0)
 
-    def drop(self, held: HeldUrl, reason: str) -> None:
+    def drop_url(self, held: HeldUrl, reason: str) -> None:
         if self._before_end is not None:
             self._before_end(held, reason)
-        self.held.end(held, Ended(held.seq, self._rest_after_head(held), b"", f"dropped:{reason}"), 0)
+        self.held.end(held, EndedUrl(held.seq, self._rest_after_head(held), b"", f"dropped:{reason}"), 0)
 
     def put_off_if_late(self, held: HeldUrl, late_ms: int) -> bool:
-        """Give back a URL that was just taken if this node is behind and the URL or its host has been failing.
-
-        `late_ms` has passed since its host was due. Return whether it was given back.
-        """
-        self.lateness.note(late_ms)
+        """Give back a URL just taken if this node is behind, and it or its host was failing. Return whether it was."""
+        self.lateness.count_ms(late_ms)
         is_retried = held.fields.attempts > 0
         health = self.health
         host_fails = health.fails(held.host) or health.bad_pages(held.host) >= BAD_PAGES_MAX
@@ -138,7 +131,7 @@ class Ends:
         rest_ms = self._failing_share.count_taken(late_ms, now_ms, fails=is_retried or host_fails)
         if rest_ms:
             if not host_fails:
-                rest_ms = self._rests.after(held)  # its host's other URLs are not put off
+                rest_ms = self._rests.rest_after_ms(held)  # its host's other URLs are not put off
             self.give_back(held, round(rest_ms * (1 + self._dice() / 2)), "put_off", is_behind=is_retried)
         return rest_ms > 0
 
@@ -148,7 +141,7 @@ class Ends:
         return max(held.rest_after_head_ms, self._paces.host_delay_ms(held.host))
 
     def rest_after(self, held: HeldUrl) -> int:
-        return self._rests.after(held)
+        return self._rests.rest_after_ms(held)
 
 
 def _backoff_of(policy: PolitenessConfig) -> BackoffPolicy:

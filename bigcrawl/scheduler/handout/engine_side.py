@@ -1,13 +1,15 @@
-"""The engine that fetches a node's URLs, as the node sees it."""
-
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from bigcrawl.redisdb.scripts import NOTHING_MADE
 from bigcrawl.scheduler.rules.callbacks import ANY_CALLBACKS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from bigcrawl.exceptions import BigcrawlError
+    from bigcrawl.redisdb.scripts import NodesMade
     from bigcrawl.scheduler.records.page_storage import PageStorage
     from bigcrawl.scheduler.rules.callbacks import Callbacks
 
@@ -17,6 +19,8 @@ class EngineSide:
 
     storage: PageStorage | None = None
     callbacks: Callbacks = ANY_CALLBACKS
+    summed: NodesMade = NOTHING_MADE
+    """How much of `made` heartbeats have added to the sums of the crawl, also those of a node whose start failed."""
 
     def poll_ended(self) -> None:
         """Find the fetches that the engine is done with, and end them in the handout."""
@@ -41,16 +45,40 @@ class EngineSide:
     def sent_bytes(self) -> int:
         return 0
 
+    def made(self) -> NodesMade:
+        """Count the scraped items, and the warnings and errors of the log, since the start."""
+        return NOTHING_MADE
+
+    def record_summed(self, made: NodesMade) -> None:
+        self.summed = made
+
+    def figures(self) -> Mapping[str, Any]:
+        """Return what the spider counts: each a number, or a part and its whole."""
+        return {}
+
+    def summary(self) -> Any:
+        """Return what the spider knows of its web, as small JSON; None if it has no such thing."""
+        return None
+
+    def log_rows(self) -> Sequence[tuple[Any, ...]]:
+        """Return the last warnings and errors, as rows of `logs.tail.LogRow`, the latest first."""
+        return ()
+
+    def sample_items(self, *, is_watched: bool) -> None:
+        """Keep the text of the next item, or of a few items while somebody watches."""
+
+    def last_items(self) -> Sequence[tuple[float, str]]:
+        """Return times, in Unix seconds, and texts of the last sampled items, the latest first."""
+        return ()
+
+    def announce(self, event: str, facts: Mapping[str, Any]) -> None:
+        """Let the application know of an event of the crawl."""
+
     def record_limit(self, fetches: int) -> None:
         """Adopt a new limit on concurrent fetches."""
 
     def revive_server(self) -> None:
-        """Start the embedded Redis again if it died; may take seconds.
-
-        Raises:
-            BigcrawlError, OSError: it does not start.
-        """
+        """Start the embedded Redis again if it died; may take seconds. Raises BigcrawlError or OSError."""
 
     def on_fatal(self, error: BigcrawlError) -> None:
-        """End the crawl because of an error that waiting does not solve."""
         raise NotImplementedError

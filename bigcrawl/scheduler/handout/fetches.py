@@ -8,23 +8,23 @@ if TYPE_CHECKING:
     from bigcrawl.clock import Clock
     from bigcrawl.scheduler.crawl.in_process import InProcess
     from bigcrawl.scheduler.gates.speed import SpeedControl
-    from bigcrawl.scheduler.handout.ends import Ends
-    from bigcrawl.scheduler.handout.lanes import Lanes
+    from bigcrawl.scheduler.handout.ends import UrlEnder
+    from bigcrawl.scheduler.handout.lanes import HostLanes
     from bigcrawl.scheduler.handout.slow_hosts import SlowHosts
-    from bigcrawl.scheduler.handout.suspects import Suspects
+    from bigcrawl.scheduler.handout.suspects import SuspectUrls
     from bigcrawl.scheduler.records.held import HeldUrl
 
 
-class Fetches:
+class RunningFetches:
     def __init__(
         self,
         clock: Clock,
         speed: SpeedControl,
         slow: SlowHosts,
         in_process: InProcess,
-        suspects: Suspects,
-        ends: Ends,
-        lanes: Lanes,
+        suspects: SuspectUrls,
+        ends: UrlEnder,
+        lanes: HostLanes,
     ) -> None:
         self._clock = clock
         self.speed = speed
@@ -37,12 +37,12 @@ class Fetches:
         self.waits = Histogram()
 
     def __repr__(self) -> str:
-        return f"<Fetches under_way={self.under_way} {self._in_process!r}>"
+        return f"<RunningFetches under_way={self.under_way} {self._in_process!r}>"
 
     def start(self, held: HeldUrl, now_ms: int) -> HeldUrl:
         held.start(now_ms)
         self.under_way += 1
-        self.waits.note(now_ms - held.due_ms)
+        self.waits.count_ms(now_ms - held.due_ms)
         if self.slow.hosts:
             self.slow.record_start(held)
         return held
@@ -73,6 +73,6 @@ class Fetches:
         self._ends.end_fetched(held)
         self._lanes.record_departure(held)
 
-    def leave(self, held: HeldUrl) -> None:
+    def stop_waiting_for(self, held: HeldUrl) -> None:
         self.record_answered(held)
         self.slow.leave(held)

@@ -10,18 +10,18 @@ import asyncio
 import random
 from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.gates.delays import Paces
+from bigcrawl.scheduler.gates.delays import HostDelays
 from bigcrawl.scheduler.gates.speed import SpeedControl
-from bigcrawl.scheduler.handout.buffer import Buffer
-from bigcrawl.scheduler.handout.concurrency import Crowd
-from bigcrawl.scheduler.handout.ends import Ends
-from bigcrawl.scheduler.handout.fetches import Fetches
+from bigcrawl.scheduler.handout.buffer import FetchBuffer
+from bigcrawl.scheduler.handout.concurrency import ConcurrencyLimit
+from bigcrawl.scheduler.handout.ends import UrlEnder
+from bigcrawl.scheduler.handout.fetches import RunningFetches
 from bigcrawl.scheduler.handout.host_gaps import HostGaps
-from bigcrawl.scheduler.handout.lanes import Lanes
+from bigcrawl.scheduler.handout.lanes import HostLanes
 from bigcrawl.scheduler.handout.missed_starts import MissedStarts
 from bigcrawl.scheduler.handout.slow_hosts import SlowHosts
 from bigcrawl.scheduler.handout.start_gaps import StartGaps
-from bigcrawl.scheduler.handout.suspects import Suspects
+from bigcrawl.scheduler.handout.suspects import SuspectUrls
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.outcomes import rule_hash
 
@@ -64,32 +64,29 @@ class Handout:
         dice: Callable[[], float] = random.random,
         call_later: Callable[[float, Callable[[HeldUrl], None], HeldUrl], object] | None = None,
     ) -> None:
-        """Make the parts; no URL is held yet.
-
-        `dice` returns random numbers from 0 to below 1; `call_later` is the event loop's, with one argument.
-        """
+        """Make the parts. `dice` returns random numbers below 1; `call_later` is the event loop's."""
         config, clock = crawl.config, crawl.clock
         politeness = config.politeness
         self.wake_engine = engine.wake
         self.break_off = engine.break_off
-        self.paces = paces = Paces(config, crawl.pld_of)
+        self.paces = paces = HostDelays(config, crawl.pld_of)
         self.speed = speed = SpeedControl(config, crawl.client, clock, self._wake)
         self._clock = clock
         self._call_later = call_later or _call_later
-        self.crowd = Crowd(config.pace, clock, engine.record_limit)
+        self.crowd = ConcurrencyLimit(config.pace, clock, engine.record_limit)
         self.start_gaps = StartGaps(clock, paces, politeness.host_connections, observers.record_gap)
         self.host_gaps = HostGaps(clock, paces, politeness.host_connections, observers.record_gap)
-        self.ends = Ends(politeness, clock, outbox, paces, self.host_gaps, observers, dice)
+        self.ends = UrlEnder(politeness, clock, outbox, paces, self.host_gaps, observers, dice)
         self.held = self.ends.held
         self.health = self.ends.health
         self.in_process = crawl.in_process
-        self.suspects = Suspects(self.in_process, clock, config.frontier.deaths_max, self._wake)
+        self.suspects = SuspectUrls(self.in_process, clock, config.frontier.deaths_max, self._wake)
         slow = SlowHosts(politeness.slow_after_ms, self.crowd)
         connections, urls_max = politeness.host_connections, config.frontier.in_process_max
-        self.lanes = Lanes(clock, paces, self.ends, connections, urls_max, self.give_back)
-        self.fetches = Fetches(clock, speed, slow, self.in_process, self.suspects, self.ends, self.lanes)
+        self.lanes = HostLanes(clock, paces, self.ends, connections, urls_max, self.give_back)
+        self.fetches = RunningFetches(clock, speed, slow, self.in_process, self.suspects, self.ends, self.lanes)
         self._missed = MissedStarts(self.lanes.offer)
-        self.buffer = Buffer(
+        self.buffer = FetchBuffer(
             clock, self.fetches, self.crowd, self.start_gaps, self._missed, self.give_back, self._admit_later
         )
         self.lease = self.buffer.lease
@@ -137,22 +134,22 @@ class Handout:
 
     def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
         """End the URL unfetched, and count it. With an errback it first goes to the engine, unless it ends `UNTOLD`."""
-        self.fetches.leave(held)
+        self.fetches.stop_waiting_for(held)
         held.record_detail(rule_hash(rule) if rule else 0)
         if held.has_errback and reason not in UNTOLD and held.stage in (Stage.WAITING, Stage.ROBOTS):
-            self._refuse(held, reason)
+            self._admit_refused(held, reason)
             return
-        self.ends.drop(held, reason)
+        self.ends.drop_url(held, reason)
         self.lanes.record_departure(held)
         self._wake_for_missed(held)
 
     def fail(self, held: HeldUrl, outcome: str, error: Exception | None = None) -> None:
         """Fail a URL before its fetch. It goes to the engine all the same, and fails there, unless it has left."""
-        self.fetches.leave(held)
+        self.fetches.stop_waiting_for(held)
         if held.stage in (Stage.WAITING, Stage.ROBOTS):
-            self._refuse(held, outcome, error)
+            self._admit_refused(held, outcome, error)
 
-    def _refuse(self, held: HeldUrl, why: str, error: Exception | None = None) -> None:
+    def _admit_refused(self, held: HeldUrl, why: str, error: Exception | None = None) -> None:
         held.refuse(why, error)
         held.go_to(Stage.WAITING)
         self.admit(held)

@@ -1,8 +1,4 @@
-"""Measures the gaps kept at hosts, from the end of a fetch to the start of the next.
-
-A node knows only its own fetches, robots.txt included. If another node has asked a host in between, the gap looks
-longer than it was. With several connections a host, fetches overlap, and nothing is measured.
-"""
+"""Measures the gaps kept at hosts by this node's fetches, from the end of one to the start of the next."""
 
 from __future__ import annotations
 
@@ -15,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bigcrawl.clock import Clock
-    from bigcrawl.scheduler.gates.delays import Paces
+    from bigcrawl.scheduler.gates.delays import HostDelays
     from bigcrawl.scheduler.handout.start_gaps import NoteGap
 
 HOSTS_REMEMBERED: Final = 20_000
@@ -23,7 +19,7 @@ HOSTS_REMEMBERED: Final = 20_000
 
 
 class HostGaps:
-    def __init__(self, clock: Clock, paces: Paces, connections: int, record_gap: NoteGap | None = None) -> None:
+    def __init__(self, clock: Clock, paces: HostDelays, connections: int, record_gap: NoteGap | None = None) -> None:
         self._clock = clock
         self._paces = paces
         self._record_gap = record_gap if connections == 1 else None
@@ -41,12 +37,8 @@ class HostGaps:
             self._ended.remember(host, (ended_ms, due_ms))
 
     @contextmanager
-    def fetching(self, host: str) -> Iterator[None]:
-        """Return the context in which a robots.txt of the host is fetched, or a HEAD sent.
-
-        The gap counts from the end of the block, even if the fetch fails. A longer rest that the answer asks for is
-        not noted.
-        """
+    def fetching_from(self, host: str) -> Iterator[None]:
+        """Return the context of a fetch of robots.txt, or a HEAD; the gap counts from its end, even if it fails."""
         self.record_start(host, self._clock.monotonic_ms())
         try:
             yield

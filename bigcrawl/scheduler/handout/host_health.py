@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bigcrawl.bounded import BoundedDict
-from bigcrawl.politeness.backoff_policy import DOUBTFUL, FAILURES, NO_WORD, backoff
+from bigcrawl.politeness.backoff_policy import DOUBTFUL, FAILURES, NO_WORD, backoff_of_failure
 from bigcrawl.politeness.throttle_policy import retry_backoff_ms
-from bigcrawl.redisdb.scripts import ANSWERS, answers, fails, moved
+from bigcrawl.redisdb.scripts import ANSWERS, news_of_answer, news_of_failure, news_of_move
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +52,7 @@ class HostHealth:
         self._failing: BoundedDict[str, tuple[int, int]] = BoundedDict(HOSTS_REMEMBERED)
 
     @property
-    def failing(self) -> int:
+    def failing_count(self) -> int:
         return len(self._failing)
 
     def fails(self, host: str) -> bool:
@@ -95,7 +95,7 @@ class HostHealth:
             return False
         if host in self._answered:
             del self._answered[host]
-            logger.info("%(host)s fails, by %(why)s: its URLs wait for it", {"host": host, "why": outcome})
+            logger.info("%(host)s is failing (%(why)s): its URLs wait until it answers", {"host": host, "why": outcome})
         self._bad.pop(host, None)
         self._failing.remember(host, (held.fields.key, held.answered_ms))
         self.failures += 1
@@ -121,22 +121,24 @@ class HostHealth:
         if outcome in FAILURES:
             return self.news_of(held, outcome)
         if self._failing and held.answered_ms < self._failing.get(held.host, (0, 0))[1]:
-            return moved(held.next_order)  # its host failed while the page was parsed
+            return news_of_move(held.next_order)  # its host failed while the page was parsed
         if outcome.startswith(BROKEN) and outcome not in NO_WORD:
             self.record_broken(held)
-            return answers(held.next_order)
+            return news_of_answer(held.next_order)
         if outcome.startswith("status:"):
             self.record_answer(held.host)
-            return answers(held.next_order)
-        return moved(held.next_order)
+            return news_of_answer(held.next_order)
+        return news_of_move(held.next_order)
 
     def news_of(self, held: HeldUrl, report: str) -> HostNews:
         if report == ANSWERS:
             self.record_answer(held.host)
-            return answers()
+            return news_of_answer()
         if not self.record_failure(held, report):
-            return moved(held.next_order)
-        return fails(report, backoff(self._backoff, self._dice(), held.retry_after_ms), held.next_order)
+            return news_of_move(held.next_order)
+        return news_of_failure(
+            report, backoff_of_failure(self._backoff, self._dice(), held.retry_after_ms), held.next_order
+        )
 
     def _record_bad(self, host: str, bad: BadPages, page: int | str, silent: int) -> None:
         pages = bad.pages | {page} if len(bad.pages) < PAGES_REMEMBERED else bad.pages

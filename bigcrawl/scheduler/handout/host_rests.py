@@ -11,7 +11,7 @@ from bigcrawl.politeness.throttle_policy import DelayPolicy, host_delay_ms
 
 if TYPE_CHECKING:
     from bigcrawl.config import PolitenessConfig
-    from bigcrawl.scheduler.gates.delays import Paces
+    from bigcrawl.scheduler.gates.delays import HostDelays
     from bigcrawl.scheduler.records.held import HeldUrl
 
 OVERLOADED_PAGE: Final = "status:503"
@@ -22,7 +22,7 @@ OVERLOADED_FACTOR: Final = 2  # the host rests twice as long, whether the page o
 class RestsAfterFetches:
     """The rests of hosts, without those for failures and bad pages, which `host_health` decides."""
 
-    def __init__(self, policy: PolitenessConfig, paces: Paces) -> None:
+    def __init__(self, policy: PolitenessConfig, paces: HostDelays) -> None:
         self._policy = DelayPolicy(
             policy.host_delay_ms, policy.crawl_delay_max_ms, policy.download_factor, policy.slow_after_ms
         )
@@ -32,12 +32,8 @@ class RestsAfterFetches:
         self._is_between_starts = policy.host_connections > 1
 
     def of_fetch(self, held: HeldUrl) -> int:
-        """Return how long the host of a URL rests after its fetch; called once a fetch.
-
-        It need not rest if it keeps its connection for further pages (BIGCRAWL_CONNECTION_PAGES). Source: Nexplorer
-        §2.3, pages of a persistent connection before each interval.
-        """
-        rest_ms = self.after(held)
+        """Return how long the host of a URL rests after its fetch; called once a fetch. Source: Nexplorer §2.3."""
+        rest_ms = self.rest_after_ms(held)
         if self._pages_max == 1:
             return rest_ms
         pages = self._pages.pop(held.host, 0) + 1
@@ -48,11 +44,8 @@ class RestsAfterFetches:
         self._pages.remember(held.host, pages)
         return 0
 
-    def after(self, held: HeldUrl) -> int:
-        """Return how long the host of a fetched URL rests from now on, in ms.
-
-        With several connections its delay counts from the start of the fetch. A longer rest never does.
-        """
+    def rest_after_ms(self, held: HeldUrl) -> int:
+        """Return the host's rest from now, in ms; with several connections its delay counts from the fetch's start."""
         policy = self._policy
         if self._paces.differ:
             policy = replace(policy, minimum_ms=self._paces.host_delay_ms(held.host))

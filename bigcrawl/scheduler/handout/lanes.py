@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from bigcrawl.clock import Clock
-    from bigcrawl.scheduler.gates.delays import Paces
-    from bigcrawl.scheduler.handout.ends import Ends
+    from bigcrawl.scheduler.gates.delays import HostDelays
+    from bigcrawl.scheduler.handout.ends import UrlEnder
     from bigcrawl.scheduler.records.held import HeldUrl
 
 AHEAD_MS: Final = 500
@@ -42,7 +42,7 @@ LINES_SHARE: Final = 2
 """All lines together have at most 1/LINES_SHARE of the URLs that the node may hold."""
 
 
-class Ahead(NamedTuple):
+class LaneNeed(NamedTuple):
     """How many `urls` a lane lacks. Its host uses up one in `each_ms`; this node holds `held`, ended ones included."""
 
     partition: int
@@ -52,7 +52,7 @@ class Ahead(NamedTuple):
     each_ms: float
 
 
-class _Lane:
+class _HostLane:
     __slots__ = (
         "cycle_ms",
         "has_more",
@@ -83,12 +83,12 @@ class _Lane:
         return max(self.rest_us, self.turn_us)
 
 
-class Lanes:
+class HostLanes:
     def __init__(
         self,
         clock: Clock,
-        paces: Paces,
-        ends: Ends,
+        paces: HostDelays,
+        ends: UrlEnder,
         connections: int,
         urls_max: int,
         give_back: Callable[[HeldUrl, int], None],
@@ -99,13 +99,13 @@ class Lanes:
         self._connections = connections
         self._urls_max = urls_max
         self._give_back = give_back
-        self._lanes: dict[str, _Lane] = {}
-        self._open: dict[str, _Lane] = {}
+        self._lanes: dict[str, _HostLane] = {}
+        self._open: dict[str, _HostLane] = {}
         self._may_open = False
         self._looked_ms = -LOOK_MS
-        self.connect(offer=_nothing, wake=lambda: None, hosts=lambda: 0, is_alone=lambda: True)
+        self.open_lanes(offer=_ignore_url, wake=lambda: None, hosts=lambda: 0, is_alone=lambda: True)
 
-    def connect(
+    def open_lanes(
         self,
         *,
         offer: Callable[[HeldUrl], None],
@@ -118,6 +118,12 @@ class Lanes:
         self._wake = wake
         self._hosts = hosts
         self._is_alone = is_alone
+
+    def keep_shut(self) -> None:
+        """Open no lanes from now on, because pages may ask their hosts for more."""
+        self._is_alone = lambda: False
+        self._may_open = False
+        self.shut_all()
 
     @property
     def waiting(self) -> int:
@@ -136,10 +142,10 @@ class Lanes:
             if self._connections == 1 and not self._may_open:  # all that lanes cost in a broad crawl
                 self._offer(held)
                 return
-            lane = self._lanes[held.host] = _Lane(held)
+            lane = self._lanes[held.host] = _HostLane(held)
         elif lane.is_open:
             lane.line.append(held)
-            self._start(held.host, lane)
+            self._start_next(held.host, lane)
             return
         else:
             lane.using.add(held)
@@ -147,7 +153,7 @@ class Lanes:
             self._offer(held)
         elif (left_ms := self._left_ms(lane)) <= AHEAD_MS:
             # It starts a delay after the last start, which Redis may not know yet.
-            self._begin(held, lane, max(lane.next_us, held.turn_us))
+            self._offer_at(held, lane, max(lane.next_us, held.turn_us))
         else:
             lane.using.discard(held)
             self._give_back(held, left_ms)
@@ -160,7 +166,7 @@ class Lanes:
             self._give_back(held, self._left_ms(lane))
         else:
             lane.line.append(held)
-            self._start(held.host, lane)
+            self._start_next(held.host, lane)
 
     def record_fetch_end(self, held: HeldUrl, ended_us: int = 0) -> None:
         """Record the end of a fetch at `ended_us`, or now. After a failure the host stays in use until the URL ends."""
@@ -172,7 +178,7 @@ class Lanes:
             self._take_turn_back(held, lane)
             return
         if not self._went_well(held):
-            self._shut(host, lane)
+            self._shut_open(host, lane)
             self._give_back_begun(lane)
             return
         lane.using.discard(held)
@@ -181,7 +187,7 @@ class Lanes:
         lane.rest_ms = max(rest_ms, self._gap_us(host) // 1_000)
         lane.cycle_ms = held.answered_ms - held.due_ms + rest_ms
         if lane.is_open:
-            self._start(host, lane)
+            self._start_next(host, lane)
             return
         # An outcome here is a failure on another connection that Redis does not know yet.
         if self._may_open and lane.cycle_ms <= AHEAD_MS and not any(each.outcome for each in lane.using):
@@ -189,7 +195,7 @@ class Lanes:
             self._open[host] = lane
             self._wake()
         elif not lane.using:
-            self._leave(host, lane)
+            self._forget_if_unused(host, lane)
 
     def record_departure(self, held: HeldUrl, *, is_back: bool = False) -> None:
         lane = self._lanes.get(held.host)
@@ -200,13 +206,13 @@ class Lanes:
         if is_back or held.rest_after_head_ms >= 0 or has_failed:  # then Redis lets the host rest
             if held.end is not None:
                 lane.rest_us = max(lane.rest_us, self._clock.monotonic_us() + 1_000 * held.end.delay_ms)
-            self._shut(held.host, lane)
+            self._shut_open(held.host, lane)
         elif not held.outcome:
             self._take_turn_back(held, lane)
         if lane.is_open:
-            self._start(held.host, lane)
+            self._start_next(held.host, lane)
         elif not lane.using:
-            self._leave(held.host, lane)
+            self._forget_if_unused(held.host, lane)
 
     def _went_well(self, held: HeldUrl) -> bool:
         outcome, health = held.outcome, self._ends.health
@@ -214,7 +220,7 @@ class Lanes:
             return False
         return not (held.retry_after_ms or health.fails(held.host) or health.bad_pages(held.host))
 
-    def _start(self, host: str, lane: _Lane) -> None:
+    def _start_next(self, host: str, lane: _HostLane) -> None:
         if lane.is_starting:
             return  # a URL was turned away at the gates
         lane.is_starting = True
@@ -225,21 +231,21 @@ class Lanes:
             due_us = max(1_000 * held.due_ms, lane.next_us, self._clock.monotonic_us())
             # A claim relies on this limit: after it, and the longest fetch, it takes the URL's fetch for ended.
             if due_us - 1_000 * held.due_ms > 1_000 * WAIT_MS_MAX:
-                self._shut(host, lane)
+                self._shut_open(host, lane)
                 break
             if lane.using and due_us > self._clock.monotonic_us() + 1_000 * AHEAD_MS:
                 break  # others wait for their turns already
             lane.line.popleft()
             if held.stage is not Stage.ENDED:
                 lane.using.add(held)
-                self._begin(held, lane, due_us)
+                self._offer_at(held, lane, due_us)
         lane.is_starting = False
         if not (lane.is_open or lane.using):
-            self._leave(host, lane)
-        elif lane.has_more and 2 * len(lane.line) < self._most(lane):
+            self._forget_if_unused(host, lane)
+        elif lane.has_more and 2 * len(lane.line) < self._lane_length_max(lane):
             self._wake()
 
-    def _begin(self, held: HeldUrl, lane: _Lane, due_us: int) -> None:
+    def _offer_at(self, held: HeldUrl, lane: _HostLane, due_us: int) -> None:
         """Offer the gates a URL to start at `due_us`. With several connections, the next URL starts a delay later."""
         held.await_turn(due_us)
         lane.turn_us = held.turn_us + self._gap_us(held.host)
@@ -247,7 +253,7 @@ class Lanes:
         if held.refusal or held.stage is Stage.ENDED:
             self._take_turn_back(held, lane)
 
-    def _take_turn_back(self, held: HeldUrl, lane: _Lane) -> None:
+    def _take_turn_back(self, held: HeldUrl, lane: _HostLane) -> None:
         """Free the turn of a URL that was not sent, unless later ones were begun."""
         if lane.turn_us == held.turn_us + self._gap_us(held.host):
             lane.turn_us = held.turn_us
@@ -264,13 +270,13 @@ class Lanes:
             now_us = self._clock.monotonic_us()
             lane.turn_us = max(lane.turn_us, now_us + (1 + later) * self._gap_us(held.host))
             if lane.is_open:
-                self._start(held.host, lane)
+                self._start_next(held.host, lane)
 
-    def _leave(self, host: str, lane: _Lane) -> None:
+    def _forget_if_unused(self, host: str, lane: _HostLane) -> None:
         if self._connections == 1 or lane.next_us <= self._clock.monotonic_us():
             self._lanes.pop(host, None)
 
-    def lacking(self) -> Iterator[Ahead]:
+    def missing_urls(self) -> Iterator[LaneNeed]:
         """Yield the URLs that lanes lack, give back those that waited too long, and forget unused hosts."""
         now_ms = self._clock.monotonic_ms()
         if now_ms - self._looked_ms >= LOOK_MS:
@@ -287,33 +293,33 @@ class Lanes:
                 del self._open[host], self._lanes[host]
                 continue
             if not self._may_open or (lane.line and now_ms - lane.line[0].due_ms > WAIT_MS_MAX):
-                self.shut(host)
+                self.shut_lane(host)
                 continue
             if lane.line:
-                self._start(host, lane)  # a URL may have been set aside without notice
-            most = self._most(lane)
+                self._start_next(host, lane)  # a URL may have been set aside without notice
+            most = self._lane_length_max(lane)
             if 2 * len(lane.line) < most:
                 each_ms = max(lane.cycle_ms / self._connections, lane.rest_ms)
-                yield Ahead(lane.partition, host, most - len(lane.line), counts[host], each_ms)
+                yield LaneNeed(lane.partition, host, most - len(lane.line), counts[host], each_ms)
 
     def _forget_left(self) -> None:
         for host, lane in list(self._lanes.items()):
             if not lane.is_open and all(held.stage is Stage.ENDED for held in lane.using):
-                self._leave(host, lane)
+                self._forget_if_unused(host, lane)
 
     def record_more(self, host: str, *, has_more: bool) -> None:
         lane = self._open.get(host)
         if lane is not None:
             lane.has_more = has_more
 
-    def shut(self, host: str) -> None:
+    def shut_lane(self, host: str) -> None:
         lane = self._open.get(host)
         if lane is not None:
-            self._shut(host, lane)
+            self._shut_open(host, lane)
             if not lane.using:
-                self._leave(host, lane)
+                self._forget_if_unused(host, lane)
 
-    def _shut(self, host: str, lane: _Lane) -> None:
+    def _shut_open(self, host: str, lane: _HostLane) -> None:
         if lane.is_open:
             lane.is_open = False
             del self._open[host]
@@ -322,28 +328,28 @@ class Lanes:
                 if held.stage is Stage.WAITING:
                     self._give_back(held, self._left_ms(lane))
 
-    def _give_back_begun(self, lane: _Lane) -> None:
+    def _give_back_begun(self, lane: _HostLane) -> None:
         for held in list(lane.using):
             if held.stage is Stage.WAITING:
                 self._give_back(held, max(AHEAD_MS, self._left_ms(lane)))
 
-    def _left_ms(self, lane: _Lane) -> int:
+    def _left_ms(self, lane: _HostLane) -> int:
         """Return how long the host must still rest. Redis does not know its lane's last start."""
         return max(0, -(-lane.next_us // 1_000) - self._clock.monotonic_ms())
 
     def shut_all(self) -> None:
         for host in list(self._open):
-            self.shut(host)
+            self.shut_lane(host)
 
     def close(self) -> None:
         self._may_open, self._looked_ms = False, 1 << 62
         self.shut_all()
 
-    def _most(self, lane: _Lane) -> int:
+    def _lane_length_max(self, lane: _HostLane) -> int:
         most = self._connections * AHEAD_MS // max(1, lane.cycle_ms)
         if lane.rest_ms:
             most = min(most, AHEAD_MS // lane.rest_ms)
         return max(1, min(most, self._urls_max // (LINES_SHARE * max(1, len(self._lanes)))))
 
 
-def _nothing(held: HeldUrl) -> None: ...
+def _ignore_url(held: HeldUrl) -> None: ...

@@ -1,5 +1,3 @@
-"""URLs that have missed their starts. A late fetch would be too close to the next start."""
-
 from __future__ import annotations
 
 from collections import deque
@@ -35,7 +33,7 @@ class MissedStarts:
     def record_admitted(self, held: HeldUrl) -> None:
         self._asking.discard(held)
 
-    def ask(self, now_ms: int, room: int) -> None:
+    def request_new_starts(self, now_ms: int, room: int) -> None:
         """Send late URLs back to the gates for another start, at most as many as can start now: more would miss it."""
         self._asking = {each for each in self._asking if each.stage is Stage.WAITING}
         room = min(ASKING_MAX, room) - len(self._asking)

@@ -84,6 +84,7 @@ class NodeSide:
         limit_of: returns a limit of a host's URL, by its name; None if no rule sets it.
         reports: returns the last report of each live node, by node id.
         repeated: returns how many links were dropped because they had been sent recently.
+        announce: announces an event, by its name, to the code that runs beside the node.
     """
 
     config: Config
@@ -103,18 +104,36 @@ class NodeSide:
     partitions: int
     repeated: Callable[[], int]
     sent_bytes: Callable[[], int]
+    announce: Callable[[str, Mapping[str, Any]], None]
+
+
+class Gist:
+    """A key that nearly equal pages share; that of the content until the page's rows are completed, or for good."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: int) -> None:
+        self.key = key
+
+    def complete(self, key: int) -> None:
+        self.key = key
 
 
 class SeenPage:
-    """A page given to its spider, without content encoding, and not empty."""
+    """A page given to its spider, without content encoding, and not empty; `gist` is None if no feature makes any."""
 
-    __slots__ = ("_content", "body", "held", "is_text")
+    __slots__ = ("_content", "body", "gist", "held", "is_text")
 
     def __init__(self, held: HeldUrl, body: bytes, *, is_text: bool) -> None:
         self.held = held
         self.body = body
         self.is_text = is_text
+        self.gist: Gist | None = None
         self._content: int | None = None
+
+    def add_gist(self, key: int) -> Gist:
+        self.gist = Gist(key)
+        return self.gist
 
     @property
     def content(self) -> int:
@@ -125,10 +144,7 @@ class SeenPage:
 
 
 class Observer:
-    """The observations of one feature, which overrides the methods it needs.
-
-    Its module `page` has `observer_of(NodeSide)`.
-    """
+    """The observations of one feature, which overrides the methods it needs; its `page` has `observer_of(NodeSide)`."""
 
     def record_answer(self, held: HeldUrl, body: bytes) -> bytes:
         """Observe an answer with status 200. Return marks to send with its outcome, usually none."""
@@ -170,14 +186,13 @@ class Observer:
         return {}
 
     async def send(self, *, is_last: bool) -> None:
-        """Send due data to Redis: called about once a second, and when the node leaves.
+        """Send due data to Redis: about once a second, and when the node leaves. Raises TransientStoreError."""
 
-        Raises:
-            TransientStoreError: Redis is away.
-        """
+    def delay_end(self, ended: int) -> bool:
+        """Whether a crawl in which all URLs, `ended`, have ended must not end yet; asked again each second."""
+        return False
 
     def rows_of(self, page: SeenPage) -> tuple[ObservedRows, ...]:
-        """Return the rows to send once the page is safe."""
         return ()
 
     def links_of(self, held: HeldUrl) -> PageLinks:
@@ -213,17 +228,18 @@ class Observers:
         self._record_look_up = self._those_with("record_look_up")
         self.marks_of_end = self._those_with("marks_of_end")
         self._send = self._those_with("send")
+        self._delay_end = self._those_with("delay_end")
         self._rows_of = self._those_with("rows_of")
         self._links_of = self._those_with("links_of")
         self._complete = self._those_with("complete")
         self._record_offered = self._those_with("record_offered")
-        self.record_headers = self._each("record_headers") or _ignore
-        self.record_unpacked = self._each("record_unpacked") or _ignore
-        self.record_end = self._each("record_end") or _ignore
-        self.record_robots = self._each("record_robots") or _ignore
-        self.record_sent = self._each("record_sent") or _ignore
-        self.record_gap = self._each("record_gap")
-        self.before_end = self._each("before_end")
+        self.record_headers = self._call_each("record_headers") or _do_nothing
+        self.record_unpacked = self._call_each("record_unpacked") or _do_nothing
+        self.record_end = self._call_each("record_end") or _do_nothing
+        self.record_robots = self._call_each("record_robots") or _do_nothing
+        self.record_sent = self._call_each("record_sent") or _do_nothing
+        self.record_gap = self._call_each("record_gap")
+        self.before_end = self._call_each("before_end")
         self._was_fetched = self._those_with("was_fetched")
         self._reported = self._those_with("reported")
 
@@ -236,7 +252,7 @@ class Observers:
         default = getattr(Observer, name)
         return tuple(getattr(one, name) for one in self.all if getattr(type(one), name) is not default)
 
-    def _each(self, name: str) -> Callable[..., None] | None:
+    def _call_each(self, name: str) -> Callable[..., None] | None:
         """Return a function that calls this method of each observer that has it; None if none has."""
         calls = self._those_with(name)
 
@@ -246,7 +262,7 @@ class Observers:
 
         return call_each if len(calls) > 1 else calls[0] if calls else None
 
-    def of(self, shape: type[T]) -> T | None:
+    def observer_of(self, shape: type[T]) -> T | None:
         """Return the observer of a feature, given its class; None if it does not observe."""
         found = self._of.get(shape)
         assert found is None or isinstance(found, shape), "it is stored by its class"
@@ -294,6 +310,9 @@ class Observers:
         for send in self._send:
             await send(is_last=is_last)
 
+    def hold_end(self, ended: int) -> bool:
+        return any([holds(ended) for holds in self._delay_end])  # noqa: C419 - each is asked
+
     def send_again(self) -> None:
         for one in self.all:
             one.send_again()
@@ -303,5 +322,5 @@ class Observers:
             await one.close()
 
 
-def _ignore(*args: object, **named: object) -> None:
+def _do_nothing(*args: object, **named: object) -> None:
     pass

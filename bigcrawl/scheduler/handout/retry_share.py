@@ -1,9 +1,4 @@
-"""Limits tries of failing hosts while a node is behind; no I/O, no clock.
-
-A failing try costs as much as a page. When due hosts wait for minutes, back-off alone would let failing hosts be tried
-as often as healthy ones are crawled. So they, and URLs and pages that keep failing, get a share of the taken URLs. A
-URL beyond this share rests twice as long as due hosts wait.
-"""
+"""Limits tries of failing hosts while a node is behind to a share of the taken URLs: each costs as much as a page."""
 
 from __future__ import annotations
 

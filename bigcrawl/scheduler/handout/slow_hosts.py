@@ -8,7 +8,7 @@ from bigcrawl.bounded import BoundedDict
 from bigcrawl.scheduler.records.outcomes import ABORTED
 
 if TYPE_CHECKING:
-    from bigcrawl.scheduler.handout.concurrency import Crowd
+    from bigcrawl.scheduler.handout.concurrency import ConcurrencyLimit
     from bigcrawl.scheduler.records.held import HeldUrl
 
 HOSTS_REMEMBERED: Final = 100_000
@@ -17,7 +17,7 @@ NEVER_MS: Final = 1 << 62
 
 
 class SlowHosts:
-    def __init__(self, after_ms: int, crowd: Crowd) -> None:
+    def __init__(self, after_ms: int, crowd: ConcurrencyLimit) -> None:
         """A host is slow if a download takes longer than `after_ms`; 0: no host is."""
         self._crowd = crowd
         self.fetching: set[HeldUrl] = set()
@@ -25,7 +25,7 @@ class SlowHosts:
         self.hosts: BoundedDict[str, None] = BoundedDict(HOSTS_REMEMBERED)
 
     def have_room_for(self, host: str) -> bool:
-        return host not in self.hosts or len(self.fetching) < max(1, self._crowd.shared // FETCHES_PART)
+        return host not in self.hosts or len(self.fetching) < max(1, self._crowd.limit_for_slow_hosts // FETCHES_PART)
 
     def record_start(self, held: HeldUrl) -> None:
         if held.host in self.hosts:

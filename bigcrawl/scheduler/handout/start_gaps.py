@@ -1,9 +1,4 @@
-"""The gaps between a node's own starts: a late start must not come too close to the next one.
-
-A fetch starts when the engine gets it, and is sent when its download handler gets it. Middlewares and a busy loop may
-delay one fetch longer than the next. So its gaps are kept in both places, to the millisecond and to the microsecond.
-The delay of a host with several connections is also such a gap, kept where fetches are sent.
-"""
+"""The gaps between a node's own starts, kept when the engine gets a fetch and when it is sent: both may be late."""
 
 from __future__ import annotations
 
@@ -16,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bigcrawl.clock import Clock
-    from bigcrawl.scheduler.gates.delays import Paces
+    from bigcrawl.scheduler.gates.delays import HostDelays
     from bigcrawl.scheduler.records.passage import Space
 
     NoteGap = Callable[[str, str, int, int], None]
@@ -30,7 +25,7 @@ class StartGaps:
     """Remembers when a fetch last started, and was last sent, at each gate. Measures the gaps kept."""
 
     def __init__(
-        self, clock: Clock, paces: Paces | None = None, connections: int = 1, record_gap: NoteGap | None = None
+        self, clock: Clock, paces: HostDelays | None = None, connections: int = 1, record_gap: NoteGap | None = None
     ) -> None:
         self._clock = clock
         self._record_gap = record_gap
@@ -41,7 +36,7 @@ class StartGaps:
 
     def try_start(self, gaps: tuple[Space, ...], now_ms: int) -> int:
         """Return 0 and record the start if a fetch that starts now keeps all its gaps, else return the ms to wait."""
-        wait_ms = _wait(self._started_ms, gaps, now_ms, 1)
+        wait_ms = _longest_rest(self._started_ms, gaps, now_ms, 1)
         if not wait_ms:
             for name, _ in gaps:
                 self._started_ms.remember(name, now_ms)
@@ -50,7 +45,7 @@ class StartGaps:
     def try_send(self, gaps: tuple[Space, ...]) -> int:
         """Return 0 and record the time if a fetch that is sent now keeps all its gaps, else return the us to wait."""
         now_us, sent_us, record_gap = self._clock.monotonic_us(), self._sent_us, self._record_gap
-        wait_us = _wait(sent_us, gaps, now_us, 1_000)
+        wait_us = _longest_rest(sent_us, gaps, now_us, 1_000)
         if wait_us:
             return wait_us
         for name, gap_ms in gaps:
@@ -78,7 +73,7 @@ class StartGaps:
         return MISSED if now_ms > until_ms else self.try_start(gaps, now_ms)
 
 
-def _wait(before: BoundedDict[str, int], gaps: tuple[Space, ...], now: int, a_ms: int) -> int:
+def _longest_rest(before: BoundedDict[str, int], gaps: tuple[Space, ...], now: int, a_ms: int) -> int:
     """Return the rest of the longest of these gaps; 0 if all are over. One ms has `a_ms` units of time."""
     wait = 0
     for name, gap_ms in gaps:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FEW = 8
 
 
-class Suspects:
+class SuspectUrls:
     def __init__(self, in_process: InProcess, clock: Clock, deaths_max: int, wake: Callable[[], None]) -> None:
         self._in_process = in_process
         self._clock = clock
@@ -116,7 +116,7 @@ class Suspects:
             return []
         return [*self._few, *self._alone, *self._announced]
 
-    def outlasting(self, patience_ms: int) -> list[HeldUrl]:
+    def in_flight_too_long(self, patience_ms: int) -> list[HeldUrl]:
         """Return the suspects that have been in process for `patience_ms` times the number of their deaths."""
         if not self._tried:
             return []

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import uuid
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from bigcrawl.politeness.addresses import server_of
+from bigcrawl.politeness.dns_cache import GRACE_MS
 from bigcrawl.scheduler.budgets.policies import NO_POLICY
 from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
 from bigcrawl.scheduler.crawl.start_requests import StartRequests
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.politeness.dns_cache import DnsCache
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.budgets.units import BudgetUnits
     from bigcrawl.scheduler.gates.fetched import Fetch
     from bigcrawl.scheduler.handout.engine_side import EngineSide
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
@@ -69,9 +73,10 @@ class Parts:
         self.crawl = crawl = JoinedCrawl(config, client, clock, node_id)
         self.engine = engine
         self.troubles = Troubles(client)
-        self.outbox = outbox = _outbox_of(crawl)
+        units = _units_of(crawl)
+        self.outbox = outbox = _outbox_of(crawl, dns, units)
         callbacks = engine.callbacks
-        budgets = CrawlBudgets(config, client, crawl.pld_of, crawl.pld_key, callbacks)
+        budgets = CrawlBudgets(config, client, crawl.pld_of, crawl.pld_key, callbacks, units)
         side = FeatureSide(crawl, dns, outbox, budgets, engine, self._was_fetched)
         self.observers = observers = Observers.of_node(HeldUrls(engine.storage), outbox, side)
         self.handout = handout = Handout(crawl, engine, outbox, observers)
@@ -79,11 +84,13 @@ class Parts:
         offer_hint, may_rest = outbox.offer_hint, workload.may_rest
         self.ownership = ownership = Ownership(crawl, handout, offer_hint, may_rest, budgets, self._record_ended)
         self.gates = gates = Gates(crawl, dns, fetch, handout, ownership, observers, engine)
-        self.exchange = UrlExchange(crawl, ownership, handout, outbox, gates.aside, callbacks, observers)
+        self.exchange = UrlExchange(crawl, ownership, handout, outbox, gates, engine, observers)
         self.trials = Trials(client, ownership, handout)
         self.control = Control(crawl, handout, gates, ownership.crawl_budgets, outbox.forget_recent)
+        recent = self.exchange.recent
+        recent.heed(lambda: self.control.is_watched, lambda: self.control.watched_host)
         self.progress = CrawlProgress(crawl, ownership, handout, outbox, self.exchange)
-        self.heartbeat = Heartbeat(crawl, ownership, handout, gates.shared_hosts, self._report)
+        self.heartbeat = Heartbeat(crawl, ownership, handout, gates.shared_hosts, self._report, recent)
         self.starts = StartRequests(crawl, self.heartbeat.send)
         outbox.tell_sent_to(self._record_sent)
 
@@ -104,6 +111,7 @@ class Parts:
             "outbox": self.outbox.waiting,
             "pages": self.exchange.pages,
             "rate": round(self.exchange.rate(), 1),
+            **self.exchange.recent.reported(self.crawl.clock.monotonic_ms()),
             "is_paused": self.engine.is_paused(),
             "crowded": self.workload.is_crowded,
             "trouble": self.troubles.text[:TROUBLE_MAX],
@@ -138,16 +146,33 @@ class FeatureSide(NodeSide):
         self.carry = outbox.carry
         self.repeated = lambda: outbox.dropped_recent
         self.sent_bytes = engine.sent_bytes
+        self.announce = engine.announce
         self.was_fetched = was_fetched
         self.limited = budgets.limited
         self.limit_of = budgets.limit_of
         self.reports = lambda: membership.reports
 
 
-def _outbox_of(crawl: JoinedCrawl) -> Outbox:
+def _units_of(crawl: JoinedCrawl) -> BudgetUnits | None:
+    budget = crawl.config.budget
+    if not budget.units:
+        return None
+    from bigcrawl.scheduler.budgets.units import BudgetUnits
+
+    return BudgetUnits(budget.units, budget.unit_links, crawl.pld_of, crawl.pld_key, crawl.private_pld_of)
+
+
+def _outbox_of(crawl: JoinedCrawl, dns: DnsCache, units: BudgetUnits | None) -> Outbox:
     config = crawl.config
     name, partitions, urls_max = config.crawl.name, config.crawl.partitions, config.frontier.outbox_urls_max
     # Without budgets only some prioritizers need in-degrees.
     needs_links = config.budget.policy != NO_POLICY or config.frontier.counts_links
-    link_graph = LinkGraph(crawl.pld_of, crawl.pld_key, partitions) if needs_links else None
+    source_of = partial(_server_key, crawl, dns) if config.budget.in_degree_by == "address" else None
+    link_graph = LinkGraph(crawl.pld_of, crawl.pld_key, partitions, source_of, units) if needs_links else None
     return Outbox(crawl.node_id, name, urls_max, crawl.clock, link_graph, partitions, config.frontier.step_ms // 2)
+
+
+def _server_key(crawl: JoinedCrawl, dns: DnsCache, host: str) -> int | None:
+    """Return the key of the server of a host that was just fetched from; None if its address was forgotten."""
+    found = dns.cached_addresses(host, GRACE_MS)
+    return crawl.pld_key(server_of(found[0])) if found else None

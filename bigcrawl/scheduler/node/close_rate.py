@@ -1,9 +1,6 @@
-"""Closes a crawl that has been slower than BIGCRAWL_CLOSE_RATE for a while.
+"""Closes a crawl that has been slower than BIGCRAWL_CLOSE_RATE for a while, by the rates in all heartbeats.
 
-Every node adds up the rates in all heartbeats, and the first to find the crawl too slow decides for all. Pauses, lower
-speed limits and times without Redis do not count.
-
-Source: PolyBot §4.1, whose operators ended crawls when the rate had fallen.
+Pauses, lower speed limits and times without Redis do not count. Source: PolyBot §4.1.
 """
 
 from __future__ import annotations
@@ -33,10 +30,7 @@ class CloseRate:
         return self._config.pages_per_s > 0
 
     def note(self, now_ms: int, rate: float, allowed: float) -> bool:
-        """Record the rate since the last call. Return whether the crawl was too slow over the whole span.
-
-        `rate` is of all nodes and `allowed` is the present limit, in pages a second.
-        """
+        """Record the rate of all nodes since the last call, in pages a second. Return whether all were too slow."""
         since_ms = now_ms - self._looked_ms
         self._looked_ms = now_ms
         if not self._samples or since_ms > GAP_MS_MAX or allowed <= self._config.pages_per_s:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.redisdb.keys import CRAWLS, CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.scheduler.crawl.fetched_elsewhere import FINGERPRINTS
 from bigcrawl.scheduler.rules.blacklist import Blacklist, in_force, parse_entries
@@ -49,6 +49,12 @@ FORGOTTEN = "forgotten"
 CLOSED = "closed"
 """When the crawl was last found too slow, see `node.close_rate`."""
 
+WATCHED = "watched"
+"""Until when, in ms of the crawl's time, somebody watches what nodes do."""
+
+WATCHED_HOST = "watched_host"
+"""The same time, a blank, and the host whose last fetches are wanted."""
+
 STANDSTILL = b"0/s"
 READ_MS = 400  # with a round trip, every node obeys within a second
 
@@ -82,17 +88,21 @@ class ControlHash:
         self._client = client
         self._key = CrawlKeys(crawl).control
         self.now_ms = 0
+        self.nodes = 0
         self.fields: dict[str, bytes] = {}
 
     def __repr__(self) -> str:
         return f"<ControlHash {sorted(self.fields)}>"
 
     async def read(self, arrivals: Arrivals | None = None) -> None:
-        """Read the orders, and in the same round trip the notices for `arrivals`."""
-        beside = [arrivals.command] if arrivals is not None else []
-        fields, *noticed = await self._client.commands([("HGETALL", self._key), *beside])
-        if arrivals is not None:
-            arrivals.record_read(*beside, *noticed)
+        """Read the orders, and in the same round trip the notices for `arrivals` and how many nodes there are."""
+        if arrivals is None:
+            [fields] = await self._client.commands([("HGETALL", self._key)])
+        else:
+            with arrivals.reading() as command:
+                asked = ("HGETALL", self._key), command, ("HLEN", CRAWLS)
+                fields, noticed, self.nodes = await self._client.commands(asked)
+                arrivals.record_read(command, noticed)
         self.fields = {name.decode("utf-8", "replace"): value for name, value in pairs_of(fields)}
         self.now_ms = self._client.now_ms()
 
@@ -169,6 +179,20 @@ class Control:
         return self._hash.fields.get(BLACKLISTED) != self._blacklist_change and await self._read_blacklist()
 
     @property
+    def nodes(self) -> int:
+        """The number of nodes of all crawls on this Redis, by the last read."""
+        return self._hash.nodes
+
+    @property
+    def is_watched(self) -> bool:
+        return _number_of(self._hash.fields.get(WATCHED)) > self._client.now_ms()
+
+    @property
+    def watched_host(self) -> str:
+        until_ms, _, host = self._hash.fields.get(WATCHED_HOST, b"").partition(b" ")
+        return host.decode("utf-8", "replace") if _number_of(until_ms) > self._client.now_ms() else ""
+
+    @property
     def paused(self) -> frozenset[str]:
         names = (name.partition(":") for name in self._hash.fields)
         return frozenset(node for word, _, node in names if word == PAUSED)
@@ -187,7 +211,7 @@ class Control:
         live = dict(pairs_of(await self._client.command("HGETALL", self._keys.delays)))
         rules, faults = delays_in_force(self._delays, live)
         for fault in faults:
-            logger.warning("%(fault)s; it is left out", {"fault": fault})
+            logger.warning("%(fault)s; it is ignored", {"fault": fault})
         self._delays_change = change
         self._paces.set_by_hand(DelayBook(rules, self._pld_of))
 
@@ -197,7 +221,7 @@ class Control:
         live = dict(pairs_of(await self._client.command("HGETALL", self._keys.blacklist)))
         entries, faults = in_force(self._blacklist, live)
         for fault in faults:
-            logger.warning("%(fault)s; it is left out", {"fault": fault})
+            logger.warning("%(fault)s; it is ignored", {"fault": fault})
         self._blacklist_change = change
         now = Blacklist(entries, self._pld_of, self._opened)
         if (entries, now.mark) == (self._aside.blacklist.entries, self._aside.blacklist.mark):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.replies import sort_replies
-from bigcrawl.redisdb.scripts import Ended
+from bigcrawl.redisdb.scripts import EndedUrl
+from bigcrawl.scheduler.handout.recent import RateMeter, RecentWork
 from bigcrawl.scheduler.node.failed_fetches import FailedFetches
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 from bigcrawl.scheduler.records.body import look_at_body
@@ -22,20 +22,19 @@ from bigcrawl.url.canonical import authority_of, canonicalize, host_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bigcrawl.redisdb.scripts import Exchanged, TakenUrl
+    from bigcrawl.redisdb.scripts import ExchangeReply, TakenUrl
     from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
+    from bigcrawl.scheduler.handout.engine_side import EngineSide
     from bigcrawl.scheduler.handout.handout import Handout
     from bigcrawl.scheduler.handout.observers import Observers
+    from bigcrawl.scheduler.node.gates import Gates
     from bigcrawl.scheduler.node.outbox import Outbox
-    from bigcrawl.scheduler.node.set_aside import Aside
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.ownership import Ownership
-    from bigcrawl.scheduler.rules.callbacks import Callbacks
 
 logger = logging.getLogger(__name__)
 
 HORIZON_MS = 500  # URLs are taken this long before they are due
-RATE_MS = 10_000
 TOGETHER_MS = 500  # a partition with an end to acknowledge is asked this much sooner, in the same call
 _new_tuple = tuple.__new__
 URL_BYTES_MAX = 1 << 17  # BIGCRAWL_URL_BYTES_MAX is at most 64 KiB
@@ -48,8 +47,8 @@ class UrlExchange:
         ownership: Ownership,
         handout: Handout,
         outbox: Outbox,
-        aside: Aside,
-        callbacks: Callbacks,
+        gates: Gates,
+        engine: EngineSide,
         observers: Observers,
     ) -> None:
         self._policy = crawl.config.politeness
@@ -58,26 +57,23 @@ class UrlExchange:
         self._ownership = ownership
         self._handout = handout
         self._outbox = outbox
-        self._aside = aside
-        self._callbacks = callbacks
+        self._aside = gates.aside
+        self._callbacks = engine.callbacks
         self._marks_of_end = observers.marks_of_end
         self._record_page = observers.record_end
+        self._known_rules = gates.robots.known_rules
+        self.recent = RecentWork(crawl.config.crawl.name, crawl.node_id, crawl.client, engine)
         self.failed = FailedFetches(crawl.client, crawl.clock, crawl.config.crawl.name, crawl.pld_of)
         self.pages = 0
         self.bytes = 0  # includes repeated tries
-        self._samples: deque[tuple[int, int]] = deque()
+        self._rate = RateMeter()
         self.ends: dict[str, int] = {}
 
     def __repr__(self) -> str:
         return f"<UrlExchange pages={self.pages}>"
 
     def rate(self) -> float:
-        now_ms, pages = self._clock.monotonic_ms(), self.pages
-        self._samples.append((now_ms, pages))
-        while self._samples[0][0] < now_ms - RATE_MS:
-            self._samples.popleft()
-        since_ms, before = self._samples[0]
-        return 1000 * (pages - before) / (now_ms - since_ms) if now_ms > since_ms else 0.0
+        return self._rate.rate(self._clock.monotonic_ms(), self.pages)
 
     async def run(self, *, acknowledge: bool, urls_max: int, places_max: int = 0) -> bool:
         """Acknowledge ended URLs and take new ones in one round trip. Return whether there was any work.
@@ -108,11 +104,11 @@ class UrlExchange:
             results = await self._client.run_each(calls)
         finally:
             for owned in shares:
-                self._ownership.due_heap.note(owned)
+                self._ownership.due_heap.add_partition(owned)
         now_ms = self._clock.monotonic_ms()
         replies = sort_replies(partitions, results)
         for owned in replies.lost:
-            self._ownership.table.lose(owned)
+            self._ownership.table.remove_lost(owned)
         done = replies.done
         # Ends come first, because the same call may have taken a URL that it returned.
         forgotten = [held for owned, _ in done for held in self._record_ends(owned, ends.get(owned, ()))]
@@ -129,7 +125,6 @@ class UrlExchange:
 
     @property
     def next_ms(self) -> int:
-        """When to ask for URLs next, on the monotonic clock."""
         return self._ownership.due_heap.next_ms - HORIZON_MS
 
     def _ends(self, now_ms: int) -> dict[OwnedPartition, list[HeldUrl]]:
@@ -154,10 +149,10 @@ class UrlExchange:
         """
         by_number, lanes, room_before = self._ownership.owned, self._handout.lanes, room
         found: dict[OwnedPartition, list[tuple[str, int]]] = {}
-        for lacking in lanes.lacking():
+        for lacking in lanes.missing_urls():
             owned = by_number.get(lacking.partition)
             if owned is None or owned.draining:
-                lanes.shut(lacking.host)
+                lanes.shut_lane(lacking.host)
                 continue
             more = owned.hot.by_host[lacking.host] - lacking.held
             lanes.record_more(lacking.host, has_more=more > 0)
@@ -173,7 +168,7 @@ class UrlExchange:
         by_number = self._ownership.owned
         shares = {}
         draining = []
-        for owned in self._ownership.due_heap.take(now_ms + HORIZON_MS):
+        for owned in self._ownership.due_heap.take_due(now_ms + HORIZON_MS):
             if owned.draining:
                 draining.append(owned)
             elif by_number.get(owned.keys.partition) is owned:
@@ -182,7 +177,7 @@ class UrlExchange:
                 if not room:
                     break
         for owned in draining:  # this node may keep it after all
-            self._ownership.due_heap.note(owned)
+            self._ownership.due_heap.add_partition(owned)
         return shares
 
     def _call(
@@ -192,7 +187,7 @@ class UrlExchange:
         share: int,
         ahead: Sequence[tuple[str, int]],
         now_ms: int,
-    ) -> scripts.Call[Exchanged]:
+    ) -> scripts.Call[ExchangeReply]:
         rows = [_end_row(held, now_ms) for held in ended]
         for held in ended:
             held.record_end_sent(self._rows_of(held))
@@ -211,10 +206,7 @@ class UrlExchange:
         )
 
     def _rows_of(self, held: HeldUrl) -> bytes:
-        """Return a URL's outcome, and the rows about its account and PLD.
-
-        An unreadable URL has no key, and one that is tried again has no outcome yet.
-        """
+        """Return a URL's outcome, and the rows about its account and PLD; no outcome if it is tried again."""
         assert held.end is not None, "an ended URL has an end"
         rows = held.marks
         for note in self._marks_of_end:
@@ -230,6 +222,7 @@ class UrlExchange:
     def _record_ends(self, owned: OwnedPartition, ended: Sequence[HeldUrl]) -> Sequence[HeldUrl]:
         if any(held.end and not held.end.member for held in ended):
             owned.inbox.record_others()
+        self.recent.record_ends(ended)
         for held in ended:
             assert held.end is not None, "an ended URL has an end"
             self._count(held.end)
@@ -241,14 +234,14 @@ class UrlExchange:
                 if held.end.counter.startswith("status:"):
                     self.pages += 1
                     self._record_page(held)
-                    self._ownership.hot_share.note(held.end.delay_ms)
+                    self._ownership.hot_share.record_rest(held.end.delay_ms)
         return ended
 
-    def _count(self, end: Ended) -> None:
+    def _count(self, end: EndedUrl) -> None:
         self.ends[end.counter] = self.ends.get(end.counter, 0) + 1
         self.bytes += end.fetched_bytes
 
-    def _record_taken(self, owned: OwnedPartition, share: int, reply: Exchanged, now_ms: int) -> None:
+    def _record_taken(self, owned: OwnedPartition, share: int, reply: ExchangeReply, now_ms: int) -> None:
         if self._ownership.owned.get(owned.keys.partition) is not owned:
             return  # its new owner has the URLs
         server_ms, next_due_ms, _, urls, ahead = reply
@@ -267,15 +260,22 @@ class UrlExchange:
                 continue
             if number < ahead:
                 self._handout.lanes.put_ahead(held)
-            elif not self._handout.ends.put_off_if_late(held, max(0, -wait_ms)):
+            elif not self._handout.ends.put_off_if_late(held, self._late_ms(held, wait_ms)):
                 self._handout.lanes.put(held)
+
+    def _late_ms(self, held: HeldUrl, wait_ms: int) -> int:
+        """Return how late a URL was taken, without the head start of a host whose robots.txt is unknown."""
+        head_start_ms = self._policy.robots_head_start_ms
+        if wait_ms < 0 and head_start_ms and self._known_rules(held.authority) is None:
+            wait_ms += head_start_ms
+        return max(0, -wait_ms)
 
     def _is_stopped(self, held: HeldUrl, methods: Sequence[str]) -> bool:
         """Set a URL aside, or drop it, if the spider lacks one of these methods."""
         callbacks = self._callbacks
         missing = callbacks.first_missing(methods)
         if any(map(callbacks.drops, (*methods, missing))):
-            self._handout.ends.drop(held, "undecodable")
+            self._handout.ends.drop_url(held, "undecodable")
         elif missing:
             why = "its request is damaged" if missing == DAMAGED else f"the spider has no method {missing}"
             self._aside.put_unrunnable(held, why)
@@ -283,27 +283,21 @@ class UrlExchange:
 
 
 def waited_ms(held: HeldUrl, now_ms: int) -> int:
-    """Return how much of its host's delay has passed since the fetch ended.
-
-    It is rounded down, because each of two clocks is off by up to a millisecond.
-    """
+    """Return how much of its host's delay has passed since the fetch ended, rounded down, as two clocks differ."""
     assert held.end is not None, "an ended URL has an end"
     if not held.ended_ms:
         return 0
     return min(max(0, now_ms - (held.answered_ms or held.ended_ms) - 2), held.end.delay_ms)
 
 
-def _end_row(held: HeldUrl, now_ms: int) -> Ended:
+def _end_row(held: HeldUrl, now_ms: int) -> EndedUrl:
     assert held.end is not None, "an ended URL has an end"
     over_ms = waited_ms(held, now_ms)
-    return _new_tuple(Ended, (*held.end[:-1], over_ms)) if over_ms else held.end
+    return _new_tuple(EndedUrl, (*held.end[:-1], over_ms)) if over_ms else held.end
 
 
 def _held(owned: OwnedPartition, url: TakenUrl, due_ms: int) -> tuple[HeldUrl, tuple[str, ...]]:
-    """Return a taken URL and the methods that its request names.
-
-    If it is unreadable, its `url` is empty, and the method is `DAMAGED`.
-    """
+    """Return a taken URL and the methods that its request names; if unreadable, no `url`, and `DAMAGED`."""
     fields = Member(seq_of(url.member), 0, 0, 0, 0, b"")
     try:
         fields = unpack_member(url.member)
@@ -311,7 +305,7 @@ def _held(owned: OwnedPartition, url: TakenUrl, due_ms: int) -> tuple[HeldUrl, t
         canonical = text if is_canonical else canonicalize(text, URL_BYTES_MAX)
         authority = authority_of(canonical)
         if not authority.endswith("//" + url.host) and host_of(canonical) != url.host:
-            raise ValueError(f"it is of another host than {url.host}")  # noqa: TRY301
+            raise ValueError(f"it has another host than {url.host}")  # noqa: TRY301
     except Exception as error:  # noqa: BLE001 - of damaged bytes
         logger.debug("a URL of %(host)s in Redis cannot be read: %(error)r", {"host": url.host, "error": error})
         text, has_errback, authority, methods = "", False, "", (DAMAGED,)

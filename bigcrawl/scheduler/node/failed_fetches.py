@@ -1,7 +1,4 @@
-"""Failures on this node by reason and PLD, for `scrapy frontier errors` alone.
-
-So nothing waits for them, and losing some is harmless.
-"""
+"""Failures on this node by reason and PLD, for `scrapy frontier errors` alone; losing some is harmless."""
 
 from __future__ import annotations
 

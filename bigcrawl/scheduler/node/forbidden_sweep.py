@@ -24,7 +24,7 @@ from bigcrawl.url.canonical import UrlError, authority_of, canonicalize
 if TYPE_CHECKING:
     from bigcrawl.clock import Clock
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.scheduler.gates.robots import Robots
+    from bigcrawl.scheduler.gates.robots import RobotsGate
     from bigcrawl.scheduler.owner.ownership import Ownership
 
 logger = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ WHOLE_HOST = frozenset({"unresolved", "refused-address"})
 
 
 class Sweeper:
-    def __init__(self, client: RedisClient, ownership: Ownership, robots: Robots, clock: Clock) -> None:
+    def __init__(self, client: RedisClient, ownership: Ownership, robots: RobotsGate, clock: Clock) -> None:
         self._client = client
         self._ownership = ownership
         self._robots = robots
@@ -54,18 +54,19 @@ class Sweeper:
         return host not in self._under_way and self._resting.get(host, 0) <= self._clock.monotonic_ms()
 
     async def sweep(self, partition: int, host: str, reason: str = "forbidden") -> None:
-        """End the host's URLs in Redis that share the reason, and raise nothing.
-
-        `reason` is `forbidden`, `unreachable`, or one of `WHOLE_HOST`.
-        """
+        """End the host's URLs in Redis that share the reason: `forbidden`, `unreachable` or one of `WHOLE_HOST`."""
         self._under_way.add(host)
         try:
             looked, dropped = await self._sweep(partition, host, reason)
         except (TransientStoreError, OwnershipLostError) as error:
-            logger.debug("%(host)s is not swept: %(error)s", {"host": host, "error": error})
+            logger.debug(
+                "the forbidden URLs of %(host)s were not dropped in bulk: %(error)s", {"host": host, "error": error}
+            )
             return
         except Exception:
-            logger.exception("sweeping %(host)s failed; its URLs end as they are taken", {"host": host})
+            logger.exception(
+                "dropping the forbidden URLs of %(host)s in bulk failed; they are dropped one by one", {"host": host}
+            )
             self._rest(host)
             return
         finally:
@@ -119,7 +120,7 @@ class Sweeper:
                 return b""  # once taken, it may come again
             if reason in WHOLE_HOST:
                 return pack_outcome(fields.key, f"dropped:{reason}")
-            known = self._robots.known(authority_of(url if is_canonical else canonicalize(url)))
+            known = self._robots.known_rules(authority_of(url if is_canonical else canonicalize(url)))
         except (ValueError, TypeError, UrlError):
             return b""  # once taken, it is set aside
         if known is None or (known.reason == "unreachable") is not (reason == "unreachable"):

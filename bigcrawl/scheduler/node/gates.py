@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.crawl.fetched_elsewhere import FetchedElsewhere
 from bigcrawl.scheduler.gates.address_check import AddressCheck
-from bigcrawl.scheduler.gates.batcher import Batcher
-from bigcrawl.scheduler.gates.dns_answers import SharedAnswers
+from bigcrawl.scheduler.gates.batcher import QuestionBatcher
+from bigcrawl.scheduler.gates.dns_answers import SharedDnsAnswers
 from bigcrawl.scheduler.gates.gatekeeper import Gatekeeper
-from bigcrawl.scheduler.gates.lookups import Lookups
-from bigcrawl.scheduler.gates.passages import Passages
+from bigcrawl.scheduler.gates.lookups import LookupLimits
+from bigcrawl.scheduler.gates.passages import GatePassages
 from bigcrawl.scheduler.gates.proxies import local_names
-from bigcrawl.scheduler.gates.robots import Robots
+from bigcrawl.scheduler.gates.robots import RobotsGate
 from bigcrawl.scheduler.gates.robots_redirects import RobotsRedirects
 from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
-from bigcrawl.scheduler.gates.spaces import Spaces
-from bigcrawl.scheduler.gates.starts import HeadFirst, Starts
+from bigcrawl.scheduler.gates.spaces import PolitenessSpaces
+from bigcrawl.scheduler.gates.starts import FetchStarts, HeadFirst, HostLoans
 from bigcrawl.scheduler.node.forbidden_sweep import Sweeper
 from bigcrawl.scheduler.node.set_aside import Aside
 
@@ -45,26 +45,28 @@ class Gates:
         self._crawl = crawl
         self._ownership = ownership
         self.dns = dns
-        self.answers = SharedAnswers(client, CrawlKeys(name), config.dns.shared_answers)
+        self.answers = SharedDnsAnswers(client, CrawlKeys(name), config.dns.shared_answers)
         self.aside = Aside(client, held, ownership, config.politeness.host_connections)
         self.shared_hosts = SharedHosts(config, node_id, client, clock, paces, held)
-        lookups = Lookups(config, clock, crawl.pld_of, self._budget_of, observers.record_look_up)
+        lookups = LookupLimits(config, clock, crawl.pld_of, self._budget_of, observers.record_look_up)
         resolves_here = local_names(config.dns)
         addresses = AddressCheck(config.politeness, dns, lookups, self.aside, resolves_here, engine.on_fatal)
-        spaces, longest_ms = Spaces(config.pace, paces, crawl.pld_of), self.shared_hosts.longest_delay_ms
-        passages = Passages(node_id, client, clock, paces, spaces, name, longest_ms)
+        spaces, longest_ms = PolitenessSpaces(config.pace, paces, crawl.pld_of), self.shared_hosts.longest_delay_ms
+        passages = GatePassages(node_id, client, clock, paces, spaces, name, longest_ms)
         try_start = handout.start_gaps.try_start_until
-        starts = Starts(addresses, passages, self.shared_hosts, clock, speed.turn, try_start)
-        fetch = speed.paced(fetch)
-        redirects = RobotsRedirects(crawl, starts, fetch, handout.host_gaps, observers.record_robots)
-        self.robots = Robots(config, client, clock, starts, redirects, paces, handout.health.fails)
+        starts = FetchStarts(addresses, passages, self.shared_hosts, clock, speed.wait_for_permit, try_start)
+        self.starts = starts
+        fetch = speed.with_permits(fetch)
+        self.loans = HostLoans(crawl, starts)
+        redirects = RobotsRedirects(crawl, starts, self.loans, fetch, handout.host_gaps, observers.record_robots)
+        self.robots = RobotsGate(config, client, clock, starts, redirects, paces, handout.health.fails)
         asked_max_ms = config.politeness.retry_after_max_ms
         heads = None
         if config.filters.head_first:
             from bigcrawl.scheduler.rules.head_rules import HeadRules
 
             heads = HeadFirst(HeadRules(config), starts, fetch, handout.host_gaps, asked_max_ms)
-        self._fingerprints: Batcher[int, bool] | None = None
+        self._fingerprints: QuestionBatcher[int, bool] | None = None
         self.elsewhere = FetchedElsewhere(self._ask_fingerprints)
         self.sweeper = Sweeper(client, ownership, self.robots, clock)
         self.gatekeeper = Gatekeeper(starts, self.robots, heads, self.elsewhere, handout, self.aside, self.sweeper)
@@ -79,7 +81,7 @@ class Gates:
         if self._fingerprints is None:
             from bigcrawl.scheduler.crawl.fingerprints import Fingerprints
 
-            self._fingerprints = Batcher(Fingerprints(self._crawl.client, self._crawl.config.crawl.name).have)
+            self._fingerprints = QuestionBatcher(Fingerprints(self._crawl.client, self._crawl.config.crawl.name).have)
         return await self._fingerprints.ask(fingerprint)
 
     def open(self) -> None:

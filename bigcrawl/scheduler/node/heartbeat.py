@@ -6,19 +6,27 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.scheduler.handout.recent import DISK_HUNG, REDIS_AWAY, STOOD_STILL
 from bigcrawl.scheduler.node.last_hosts import LastHosts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from bigcrawl.redisdb.scripts import PartitionView
+    from bigcrawl.redisdb.scripts import Call, PartitionView
     from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
     from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
     from bigcrawl.scheduler.handout.handout import Handout
+    from bigcrawl.scheduler.handout.recent import RecentWork
     from bigcrawl.scheduler.node.workload import Workload
     from bigcrawl.scheduler.owner.ownership import Ownership
 
+AWAY_MS = 10_000  # a time without a heartbeat that is an event of the crawl
+SILENCES = {
+    REDIS_AWAY: "had no answer from Redis for {:.0f} s",
+    DISK_HUNG: "waited for its disk, which gave no answer, and was silent for {:.0f} s",
+    STOOD_STILL: "was silent for {:.0f} s: its process or machine stood still",
+}
 LEASE_MARGIN_MS = 1_000  # a lease ends this much sooner for this node than for others
 
 
@@ -30,6 +38,7 @@ class Heartbeat:
         handout: Handout,
         shared_hosts: SharedHosts,
         report: Callable[[], dict[str, Any]],
+        recent: RecentWork,
     ) -> None:
         self._client = crawl.client
         self._membership = crawl.membership
@@ -37,6 +46,8 @@ class Heartbeat:
         self._handout = handout
         self._shared_hosts = shared_hosts
         self._report = report
+        self._recent = recent
+        self._silence = ""  # what kept this node from its heartbeats since the last one that was answered
         self.last_hosts = LastHosts(crawl, handout, ownership)
 
     def __repr__(self) -> str:
@@ -50,15 +61,32 @@ class Heartbeat:
             "partitions": len(self._ownership.owned),
             "only_failing": self.last_hosts.is_all,
             "stages": Counter(url.stage.value for url in self._handout.held),
-            "longest": self._ownership.longest,
+            "longest": self._ownership.longest_queue,
         }
         owned, late_ms = self._ownership.owned.keys(), self._handout.ends.late_ms
-        [company] = await self._membership.beat(
-            self._client, report, owned, late_ms, [self._shared_hosts.sign_of_life()]
-        )
+        beside: list[Call[Any]] = [self._shared_hosts.sign_of_life(), *self._recent.calls()]
+        made, sent_ms = self._recent.made(), self._client.now_ms()
+        try:
+            company, *recent = await self._membership.beat(self._client, report, owned, late_ms, made, beside)
+        except BigcrawlError:
+            self._silence = self._silence or REDIS_AWAY
+            raise
+        self._recent.record_summed(made)
+        self._recent.record_replies(recent)
+        self._record_silence(self._membership.gap_ms, self._client.now_ms() - sent_ms)
         if isinstance(company, BigcrawlError):
             raise company
         await self._shared_hosts.record_company(company)
+
+    def record_hung_disk(self) -> None:
+        self._silence = self._silence or DISK_HUNG
+
+    def _record_silence(self, gap_ms: int, waited_ms: int) -> None:
+        """Record a long time without a heartbeat as an event, by what came first; `waited_ms` for this answer."""
+        if gap_ms >= AWAY_MS:
+            kind = self._silence or (REDIS_AWAY if waited_ms >= gap_ms / 2 else STOOD_STILL)
+            self._recent.record_event(kind, SILENCES[kind].format(gap_ms / 1000))
+        self._silence = ""
 
 
 class Leases:
@@ -84,7 +112,7 @@ class Leases:
     async def renew(self) -> None:
         sent_ms, looks = self._clock.monotonic_ms(), self._ownership.looks
         tell = self._tell_views
-        found = await looks.run(sent_ms, holds_urls=len(self._handout.held) > 0, sees_all=tell is not None)
+        found = await looks.poll_and_renew(sent_ms, holds_urls=len(self._handout.held) > 0, sees_all=tell is not None)
         for owned, view in found:
             owned.record_inbox(view)
             if owned.away.wants_look(sent_ms):

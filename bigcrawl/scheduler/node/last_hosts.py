@@ -1,8 +1,4 @@
-"""Retires failing hosts sooner when nothing else is left, so that a crawl does not wait a day for them.
-
-Once all nodes have reported for `SURE_MS` that they have only URLs of failing hosts, `BIGCRAWL_LAST_FAILURES_MAX`
-failures in a row retire a host, including past ones. URLs from a host that answers end this state.
-"""
+"""Retires hosts after `BIGCRAWL_LAST_FAILURES_MAX` failures once all nodes had only failing ones for `SURE_MS`."""
 
 from __future__ import annotations
 
@@ -38,10 +34,7 @@ class LastHosts:
         return f"<LastHosts is_all={self.is_all} since={self._since_ms}>"
 
     async def look(self, *, is_quiet: bool) -> None:
-        """Retire failing hosts if only their URLs are left. No step may run meanwhile.
-
-        `is_quiet`: neither links nor start requests are under way here.
-        """
+        """Retire failing hosts if only their URLs are left, and `is_quiet`: nothing is under way. No step may run."""
         if not self._last:
             return
         self.is_all = is_quiet and self._has_only_failing()

@@ -3,7 +3,8 @@
 The links of one PLD raise the in-degree of another by one, whether their URLs are new or not. So these links (edges)
 skip the seen check: a node sends each pair of PLDs that it has not sent recently with the next batch for the target's
 partition, and the owner counts distinct pairs. An edge that dies with its node is found again on another page.
-Source: IRLbot §5.2 (crawling threads aggregate PLD-PLD link information).
+Source: IRLbot §5.2 (crawling threads aggregate PLD-PLD link information). Differs: the source may be an address, and
+the target also a unit of a shared domain (`budgets.units`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from bigcrawl.url.canonical import host_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from bigcrawl.scheduler.budgets.units import BudgetUnits
     from bigcrawl.url.key import PldKey
 
 # At first half a MB, at last 8. Most pairs of a page recur on other pages of its site.
@@ -31,7 +33,17 @@ _MASK = (1 << 64) - 1
 
 
 class LinkGraph:
-    def __init__(self, pld_of: Callable[[str], str], pld_key: Callable[[str], PldKey], partitions: int) -> None:
+    def __init__(
+        self,
+        pld_of: Callable[[str], str],
+        pld_key: Callable[[str], PldKey],
+        partitions: int,
+        source_of: Callable[[str], int | None] | None = None,
+        units: BudgetUnits | None = None,
+    ) -> None:
+        """`source_of` returns what a host's pages count as, None if that is unknown; by default the host's PLD."""
+        self._source_of = source_of
+        self._units = units
         self._key_of = lru_cache(ORIGINS_CACHED)(lambda origin: pld_key(pld_of(host_of(origin))))
         self._partitions = partitions
         self._recent = RecentKeys(RECENT_EDGES, RECENT_EDGES_MAX)
@@ -48,14 +60,25 @@ class LinkGraph:
         except (ValueError, IndexError):
             return  # not a page of the web
         targets.discard(source)
-        if targets:
-            self._add(source, targets)
+        counted = source if self._source_of is None else self._source_of(host_of(origin))
+        if targets and counted is not None:
+            self._add(counted, ((target, target) for target in targets))
+            if self._units is not None:
+                self._add(counted, self._units_of(urls, targets))
 
-    def _add(self, source: int, targets: Iterable[int]) -> None:
+    def _units_of(self, urls: Iterable[str], targets: set[PldKey]) -> Iterable[tuple[int, int]]:
+        units = self._units
+        assert units is not None
+        for url in urls:
+            pld = self._key_of(url[: url.find("/", 8) + 1])
+            if pld in targets and (unit := units.name_of(host_of(url), url)):
+                yield units.key_of(unit), pld
+
+    def _add(self, source: int, targets: Iterable[tuple[int, int]]) -> None:
         remember, waiting, partitions = self._recent.remember, self._waiting, self._partitions
-        for target in targets:
+        for target, pld in targets:
             if remember((source * 31 + target) & _MASK):
-                waiting.setdefault(target % partitions, bytearray()).extend(_EDGE.pack(source, target))
+                waiting.setdefault(pld % partitions, bytearray()).extend(_EDGE.pack(source, target))
 
     def take(self, partition: int) -> bytes:
         """Take the edges that wait for a partition: two little-endian PLD keys of 8 bytes, source and target."""
@@ -65,7 +88,6 @@ class LinkGraph:
         self._recent.clear()
 
     def overdue(self) -> list[int]:
-        """Return the partitions with enough edges for a batch without URLs."""
         return [partition for partition, edges in self._waiting.items() if len(edges) >= _OVERDUE_BYTES]
 
 

@@ -57,7 +57,7 @@ class Node:
         self.recovery = Recovery(parts, self.beat)
         self.room = TakeRoom(parts)
         self.pump = Pump(parts, self.room, self.recovery)
-        parts.handout.lanes.connect(
+        parts.handout.lanes.open_lanes(
             offer=parts.gates.gatekeeper.offer,
             wake=self.pump.wake,
             hosts=lambda: self.ownership.hot_hosts,

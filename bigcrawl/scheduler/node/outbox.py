@@ -49,10 +49,7 @@ RECENT_KEYS, RECENT_KEYS_MAX = 1 << 16, 1 << 22
 
 
 class _Batch(NamedTuple):
-    """One message to an inbox; `offered_before` is the outbox's `offered` count before it.
-
-    A tuple, because it is made faster than a dataclass.
-    """
+    """One message to an inbox; `offered_before` is `Outbox.offered` before it. A tuple, because it is made faster."""
 
     partition: int
     session: int
@@ -74,10 +71,7 @@ class _Batch(NamedTuple):
 
 
 class Outbox:
-    """Discovered URLs on their way to the partitions' inboxes.
-
-    Once `flushed` reaches n, the first n offered URLs and rows are in Redis. Acknowledgements wait for that.
-    """
+    """Discovered URLs on their way to inboxes. Once `flushed` reaches n, the first n offered are in Redis."""
 
     def __init__(
         self,
@@ -150,10 +144,7 @@ class Outbox:
         self._carried.append(rows)
 
     def remember_each(self, keys: KeyArray) -> list[int]:
-        """Return the positions of the keys, all distinct, that were not offered recently.
-
-        The URLs of other keys are dropped: acknowledgements already wait for these URLs.
-        """
+        """Return the positions of the distinct keys that were not offered recently; URLs of others are dropped."""
         fresh: list[int] = self._recent.remember_each(keys).tolist()
         self.dropped_recent += len(keys) - len(fresh)
         return fresh
@@ -164,7 +155,6 @@ class Outbox:
         return is_new
 
     def forget_recent(self) -> None:
-        """Let URLs that were offered recently be offered again."""
         self._recent.clear()
 
     def tell_sent_to(self, tell: Callable[[int, int], None]) -> None:
@@ -197,10 +187,7 @@ class Outbox:
         return told
 
     def send_again(self) -> None:
-        """Queue the batches of the last seconds again, because Redis may have forgotten them.
-
-        If Redis has forgotten older ones, it has also forgotten that their pages ended, so these are fetched again.
-        """
+        """Queue the batches of the last seconds again, because Redis may have forgotten them."""
         self._unsent.extendleft(batch for _, batch in reversed(self._sent))
         self._unsent_bytes = sum(batch.size for batch in self._unsent)
         self._sent.clear()
@@ -233,11 +220,7 @@ class Outbox:
             self.flushed = self._sealed
 
     def _mind_hints(self) -> None:
-        """Add hints to the outgoing batches, if they have waited long enough.
-
-        A few hints never go alone: those of the last pages would arrive after the crawl's end, and a restart would
-        have to fold them.
-        """
+        """Add hints to outgoing batches once they have waited long enough. A few hints never go alone."""
         now_ms = self._clock.monotonic_ms()
         if not self._hints or now_ms - self._hinted_ms < self._hints_ms:
             return

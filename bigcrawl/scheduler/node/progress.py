@@ -9,13 +9,15 @@ from bigcrawl.scheduler.crawl.samples import Samples
 from bigcrawl.scheduler.crawl.survey import FinishCheck, survey
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
     from bigcrawl.scheduler.crawl.membership import Membership
     from bigcrawl.scheduler.crawl.survey import Survey
     from bigcrawl.scheduler.handout.handout import Handout
     from bigcrawl.scheduler.node.exchange import UrlExchange
     from bigcrawl.scheduler.node.outbox import Outbox
-    from bigcrawl.scheduler.owner.news import News
+    from bigcrawl.scheduler.owner.news import PartitionNews
     from bigcrawl.scheduler.owner.ownership import Ownership
     from bigcrawl.scheduler.records.held_urls import HeldUrls
 
@@ -29,7 +31,7 @@ class Activity:
     """Shows whether anything has happened since a mark, so that expensive surveys of the crawl can be left out."""
 
     def __init__(
-        self, news: News, held: HeldUrls, outbox: Outbox, exchange: UrlExchange, membership: Membership
+        self, news: PartitionNews, held: HeldUrls, outbox: Outbox, exchange: UrlExchange, membership: Membership
     ) -> None:
         self._news = news
         self._held = held
@@ -50,7 +52,6 @@ class Activity:
         return here | {(node, name): report.get(name, 0) for node, report in others for name in REPORTED}
 
     def events_since(self, before: dict[tuple[str, str], int]) -> int:
-        """Return about how much has happened since a mark."""
         now = self.mark
         return sum(abs(now.get(each, 0) - before.get(each, 0)) for each in now.keys() | before.keys())
 
@@ -62,9 +63,14 @@ class CrawlProgress:
         client, name, partitions = crawl.client, crawl.config.crawl.name, crawl.config.crawl.partitions
         budgets = ownership.crawl_budgets
         self._clock = crawl.clock
-        self.finish = FinishCheck(client, name, partitions, lambda: budgets.mark, budgets.callbacks.has)
+        self.finish = FinishCheck(client, name, partitions, lambda: budgets.current_mark, budgets.callbacks.has)
         self.activity = Activity(ownership.table.news, handout.held, outbox, exchange, crawl.membership)
-        self.samples = Samples(client, name, crawl.membership)
+        spider = crawl.config.crawl.spider or ""
+        self.samples = Samples(
+            *(client, name, crawl.membership, spider),
+            is_finished=lambda: self.is_finished,
+            is_paused=lambda: handout.speed.speed.is_paused,
+        )
         self._survey_mark: dict[tuple[str, str], int] = {}
         self._survey_ms = 0
         self._crawl = crawl.config.crawl
@@ -86,10 +92,7 @@ class CrawlProgress:
 
     @property
     def has_reached_max(self) -> bool:
-        """Whether BIGCRAWL_MAX_PAGES pages have been fetched, by the last survey.
-
-        `pages` may count a page twice during a survey. That suffices to take no more URLs, but not to stop.
-        """
+        """Whether BIGCRAWL_MAX_PAGES pages have been fetched, by the last survey, which may count one twice."""
         return 0 < self._crawl.pages_max <= self._pages_surveyed
 
     def pages_left(self, nodes: int) -> int:
@@ -116,10 +119,11 @@ class CrawlProgress:
             self.pages_before = self._pages_surveyed = seen.pages
             self._pages_counted = counted
 
-    async def begin(self, seen: Survey) -> None:
-        """Begin with the survey of a node that joins. The crawl may be finished already."""
+    async def begin(self, seen: Survey, hold_end: Callable[[int], bool] = lambda _: False) -> None:
+        """Begin with the survey of a node that joins. The crawl may be finished already, unless its end is held."""
         self.pages_before = self._pages_surveyed = seen.pages
-        self.is_finished = seen.is_empty and not seen.holdup and await self.finish.is_announced(seen)
+        is_finished = seen.is_empty and not seen.holdup and await self.finish.is_announced(seen)
+        self.is_finished = is_finished and not hold_end(seen.counts["ended"])
 
     def record_end(self, *, is_certain: bool) -> None:
         """Record an announced end. It was premature if URLs came up meanwhile."""

@@ -1,8 +1,4 @@
-"""Moves taken URLs back to disk if the blacklist covers them, or the spider cannot run their requests.
-
-One call ends such a URL and puts it into its partition's inbox; the partition's next step withholds it on disk. Its
-host need not rest.
-"""
+"""Moves taken URLs back to disk, through their inbox, if the blacklist covers them or the spider cannot run them."""
 
 from __future__ import annotations
 
@@ -53,26 +49,26 @@ class Aside:
     def refuses_address(self, address: str) -> bool:
         return self.blacklist.of_address(address) is not None
 
-    def put(self, held: HeldUrl) -> None:
+    def set_aside(self, held: HeldUrl) -> None:
         if held.stage in (Stage.STARTED, Stage.ENDED):
             return
         held.go_to(Stage.ENDED)
         fields = held.fields
         by_address = self.blacklist.of_url(held.host, fields.body) is None
-        flags = self.blacklist.marked(fields.flags, by_address=by_address) | UNCHECKED
+        flags = self.blacklist.with_mark(fields.flags, by_address=by_address) | UNCHECKED
         self._waiting.append((held, QueuedUrl(fields.key, held.host, fields.priority, flags, fields.body)))
 
     def put_unrunnable(self, held: HeldUrl, why: str) -> None:
         """Set a URL aside until a spider can run it. Its host must not have been asked for anything."""
         held.go_to(Stage.ENDED)
         fields = held.fields
-        flags = self.blacklist.marked(fields.flags, by_address=False) | UNCHECKED | UNRUNNABLE
+        flags = self.blacklist.with_mark(fields.flags, by_address=False) | UNCHECKED | UNRUNNABLE
         body = fields.body or held.member
         self._waiting.append((held, QueuedUrl(fields.key, held.host, fields.priority, flags, body)))
         if why not in self._said and len(self._said) < REASONS_SAID_MAX:
             self._said.add(why)
             logger.error(
-                "%(url)s waits on disk: %(why)s (said once; later ones are counted as unrunnable)",
+                "%(url)s waits on disk: %(why)s (logged once; later ones are counted as unrunnable)",
                 {"url": held.url or f"a URL of {held.host}", "why": why},
             )
 
@@ -81,13 +77,10 @@ class Aside:
         self.blacklist = blacklist
         for held in self._held if len(self.blacklist) else ():
             if held.stage in (Stage.WAITING, Stage.BUFFERED) and not held.refusal and self.covers(held):
-                self.put(held)
+                self.set_aside(held)
 
     async def flush(self) -> bool:
-        """Move the URLs that were set aside, in Redis. Return whether there were any.
-
-        After a failure, unmoved URLs return to their queues at the next reconciliation.
-        """
+        """Move the URLs that were set aside, in Redis. Return whether there were any."""
         if not self._waiting:
             return False
         by_partition: dict[OwnedPartition, list[tuple[HeldUrl, QueuedUrl]]] = {}
@@ -99,11 +92,11 @@ class Aside:
         calls = [self._call(owned, rows) for owned, rows in by_partition.items()]
         replies = sort_replies(by_partition, await self._client.run_each(calls))
         for owned in replies.lost:
-            self._ownership.table.lose(owned)
+            self._ownership.table.remove_lost(owned)
         for owned, entries in replies.done:
             _record_moved(owned, [held for held, _ in by_partition[owned]], entries, self._client.running_ms)
         if replies.failed is not None:
-            raise TransientStoreError(f"URLs could not be set aside: {replies.failed}")
+            raise TransientStoreError(f"blacklisted URLs could not be moved to disk: {replies.failed}")
         return True
 
     def _call(self, owned: OwnedPartition, rows: list[tuple[HeldUrl, QueuedUrl]]) -> scripts.Call[list[str]]:
@@ -117,4 +110,4 @@ def _record_moved(owned: OwnedPartition, moved: list[HeldUrl], entries: list[str
     for held, entry_id in zip(moved, entries, strict=True):
         owned.hot.record_ended(held.host)
         if entry_id:
-            owned.moved.note(entry_id, held.host, [order_of(held.fields.priority, held.seq)], running_ms)
+            owned.moved.record_move(entry_id, held.host, [order_of(held.fields.priority, held.seq)], running_ms)

@@ -1,7 +1,4 @@
-"""Records suspects (`handout.suspects`) in Redis: those tried alone, cleared ones, dead letters.
-
-Redis records a trial before its fetch begins, so a node that takes over knows of it.
-"""
+"""Records suspects (`handout.suspects`) in Redis: a trial before its fetch, so that the next node knows of it."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb import scripts
-from bigcrawl.scheduler.records.dead_letters import DeadLetter, pack_letter
 from bigcrawl.scheduler.records.held import Stage
 
 if TYPE_CHECKING:
@@ -33,7 +29,7 @@ class Trials:
         self._ownership = ownership
         self._handout = handout
         self._suspects = handout.suspects
-        self._buried: deque[tuple[int, int, DeadLetter]] = deque(maxlen=BURIED_KEPT)
+        self._buried: deque[tuple[int, int, int, bytes]] = deque(maxlen=BURIED_KEPT)
 
     def __repr__(self) -> str:
         return f"<Trials of {self._suspects!r}>"
@@ -50,15 +46,15 @@ class Trials:
             await self._announce(held)
         for held in self._suspects.overdue(PATIENCE_MS):
             self._handout.give_back(held, REST_MS)
-        for held in self._suspects.outlasting(PATIENCE_MS):
+        for held in self._suspects.in_flight_too_long(PATIENCE_MS):
             await self._let_others_go_on(held)
 
     async def send_again(self) -> None:
         """Send the dead letters again that a restarted Redis may have forgotten."""
         known_ms = self._client.running_ms
-        for at_ms, partition, letter in self._buried:
+        for at_ms, partition, key, letter in self._buried:
             if at_ms >= known_ms:
-                await self._send(partition, letter)
+                await self._send(partition, key, letter)
 
     async def _announce(self, held: HeldUrl) -> None:
         owned = self._ownership.owned.get(held.partition)
@@ -68,7 +64,7 @@ class Trials:
         [is_taken] = await self._client.run([scripts.try_suspect(owned.keys, owned.identity, held.seq)])
         if is_taken:
             logger.warning(
-                "%(url)s was in process when a node died, %(deaths)d times by now; it is tried alone",
+                "%(url)s was in flight when a node died, %(deaths)d times so far; its next fetch runs alone",
                 {"url": held.url, "deaths": held.suspicion.deaths},
             )
             self._suspects.record_announced(held)
@@ -95,20 +91,22 @@ class Trials:
         """Make dead letters of URLs proven to kill: record the letter first, then end the URL."""
         for held in list(self._suspects.proven):
             if held.stage is not Stage.ENDED and held.partition in self._ownership.owned:
+                from bigcrawl.scheduler.records.dead_letters import DeadLetter, pack_letter
+
                 assert held.suspicion is not None, "a suspect has a suspicion"
-                letter = DeadLetter.of(held, held.suspicion.deaths, self._client.now_ms())
-                await self._send(held.partition, letter)
-                self._buried.append((self._client.running_ms, held.partition, letter))
+                letter = pack_letter(DeadLetter.of(held, held.suspicion.deaths, self._client.now_ms()))
+                await self._send(held.partition, held.fields.key, letter)
+                self._buried.append((self._client.running_ms, held.partition, held.fields.key, letter))
                 logger.error(
-                    "%(url)s is a dead letter: it was in process at %(deaths)d deaths of nodes, alone at the last; "
-                    "see scrapy frontier dead",
+                    "%(url)s is a dead letter: it was in flight when a node died, %(deaths)d times, the last time "
+                    "alone; see `scrapy frontier dead`",
                     {"url": held.url, "deaths": held.suspicion.deaths},
                 )
-                self._handout.ends.drop(held, "poison")
+                self._handout.ends.drop_url(held, "poison")
             self._suspects.forget_proven(held)
 
-    async def _send(self, partition: int, letter: DeadLetter) -> None:
+    async def _send(self, partition: int, key: int, letter: bytes) -> None:
         owned = self._ownership.owned.get(partition)
         if owned is not None:
-            call = scripts.bury_url(owned.keys, owned.identity, letter.key, pack_letter(letter), LETTERS_MAX)
+            call = scripts.bury_url(owned.keys, owned.identity, key, letter, LETTERS_MAX)
             await self._client.run([call])

@@ -39,7 +39,7 @@ class Troubles:
             self._failing.discard(loop)
             if not self._failing:
                 self.text = ""
-                logger.info("the crawl goes on")
+                logger.info("the crawl continues")
 
     @property
     def are_any(self) -> bool:

@@ -1,8 +1,4 @@
-"""URLs sent to inboxes and not yet merged: flow control for other nodes' partitions.
-
-The owner of a stuck partition does not notice that its inbox grows; senders do. Each sender keeps the ids of its inbox
-entries until the owner publishes that it merged them. A shared count would be wrong after Redis forgets.
-"""
+"""URLs sent to inboxes and not yet merged, by entry: flow control for partitions whose owner is stuck."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The budgets of all PLDs: their ranks over all partitions (STAR), and the operator's rules.
-
-Each owner publishes the distribution of its in-degrees (`in_degrees`), and every half minute each node computes budgets
-from the sum, because ranks change slowly. A changed rule takes effect at once.
-"""
+"""The budgets of all PLDs: their ranks over all partitions (STAR), each half minute, and the operator's rules."""
 
 from __future__ import annotations
 
@@ -14,8 +10,8 @@ import numpy as np
 
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.budgets.allowances import make_budgets
-from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, Ranks, sum_published
-from bigcrawl.scheduler.budgets.lowered import divided
+from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeRanks, sum_published
+from bigcrawl.scheduler.budgets.lowered import divide_budgets
 from bigcrawl.scheduler.budgets.policies import NO_POLICY, make_policy
 from bigcrawl.scheduler.partition.fold.feature import features_of
 from bigcrawl.scheduler.records.body import address_or_none
@@ -28,12 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from bigcrawl.config import Config
+    from bigcrawl.drum.format import KeyArray
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.budgets.allowances import EffectiveBudgets
     from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
+    from bigcrawl.scheduler.budgets.policies import BudgetArray
+    from bigcrawl.scheduler.budgets.units import BudgetUnits
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.partition.partition import Partition
-    from bigcrawl.scheduler.queues.prioritizers import Prioritizing
+    from bigcrawl.scheduler.queues.prioritizers import SafePrioritizer
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
     from bigcrawl.scheduler.rules.blacklist import Blacklist
     from bigcrawl.scheduler.rules.budget_rules import Rule
@@ -59,8 +58,10 @@ class CrawlBudgets:
         pld_of: Callable[[str], str],
         pld_key: Callable[[str], PldKey],
         callbacks: Callbacks = ANY_CALLBACKS,
+        units: BudgetUnits | None = None,
     ) -> None:
         self._config = config
+        self._units = units
         self.callbacks = callbacks
         self._client = client
         self._keys = CrawlKeys(config.crawl.name)
@@ -85,7 +86,7 @@ class CrawlBudgets:
 
     def begin(self) -> None:
         """Make budgets without counts, once the public-suffix list is known."""
-        self._renew()
+        self._remake_budgets()
 
     def publish_again(self) -> None:
         """Publish everything at the next refresh, because a restarted Redis may have lost it."""
@@ -112,7 +113,7 @@ class CrawlBudgets:
         self.look_again()
 
     @property
-    def mark(self) -> int:
+    def current_mark(self) -> int:
         return self._mark_with(self._new_blacklist)
 
     def _mark_with(self, blacklist: Blacklist) -> int:
@@ -123,13 +124,13 @@ class CrawlBudgets:
         return self._counts.total
 
     @property
-    def withholds(self) -> Callable[[QueuedUrl], bool] | None:
+    def withholding_check(self) -> Callable[[QueuedUrl], bool] | None:
         """The predicate for URLs that stay on disk, or None. Each new blacklist has its own predicate."""
         return self._withholds
 
     async def refresh(self, owned: Iterable[OwnedPartition]) -> bool:
         """Publish the counts of these partitions and read those of all. Return whether budgets have changed."""
-        changed = self._changed(owned)
+        changed = self._changed_counts(owned)
         rows = [("HSET", self._keys.in_degrees, partition, c.to_bytes()) for partition, c in changed.items()]
         *_, published, live = await self._client.commands(
             [*rows, ("HVALS", self._keys.in_degrees), ("HGETALL", self._keys.rules)]
@@ -137,51 +138,67 @@ class CrawlBudgets:
         self._published |= changed
         counts, unreadable = sum_published(published)
         if unreadable:
-            logger.warning("in-degrees of %(count)d partitions cannot be read and are ignored", {"count": unreadable})
+            logger.warning(
+                "the in-degree counts of %(count)d partitions cannot be read and are ignored", {"count": unreadable}
+            )
         fields = live if isinstance(live, dict) else dict(zip(live[::2], live[1::2], strict=True))
         rules, faults = read_live_rules(fields)
         for fault in faults:
             logger.warning("%(fault)s; it is ignored", {"fault": fault})
-        return self._note(counts, rules)
+        return self._adopt_counts(counts, rules)
 
     def budgets_of(self, partition: Partition, hosts: Sequence[str]) -> list[int]:
         if self.budgets is None:
             return [0] * len(hosts)
         plds = np.array([self.pld_key(self.pld_of(host)) for host in hosts], dtype=np.uint64)
         budgets = self.budgets.budgets(plds, partition.in_degrees(plds))
+        if self._units is not None:
+            budgets = self._with_units(budgets, partition, hosts, plds)
         divisors = partition.budget_divisors(plds)
-        found: list[int] = (budgets if divisors is None else divided(budgets, divisors)).tolist()
+        found: list[int] = (budgets if divisors is None else divide_budgets(budgets, divisors)).tolist()
         return found
+
+    def _with_units(
+        self, budgets: BudgetArray, partition: Partition, hosts: Sequence[str], plds: KeyArray
+    ) -> BudgetArray:
+        assert self.budgets is not None
+        assert self._units is not None
+        keys = np.where(self.budgets.is_by_hand(plds), plds, self._units.keys_of_hosts(hosts, plds))
+        at, in_degrees = self._units.own_accounts(keys, plds, partition.in_degrees)
+        budgets = budgets.copy()
+        budgets[at] = self.budgets.budgets(keys[at], in_degrees)
+        return budgets
 
     def give_to(self, partition: Partition) -> None:
         partition.sources.set_budgets(self.budgets)
+        partition.sources.set_units(self._units)
         partition.sources.set_callbacks(self.callbacks)
         partition.sources.set_withholds(self._withholds)
         partition.sources.set_mark(self._mark_with(self._blacklist))
         partition.sources.set_prioritizing(self._prioritizing)
 
-    def _changed(self, owned: Iterable[OwnedPartition]) -> dict[int, InDegreeCounts]:
+    def _changed_counts(self, owned: Iterable[OwnedPartition]) -> dict[int, InDegreeCounts]:
         if self._config.budget.policy == NO_POLICY and not self._config.frontier.counts_links:
             return {}
         counts = {each.keys.partition: each.disk.state.in_degrees for each in owned}
         known = self._published.get
         return {at: now for at, now in counts.items() if (then := known(at)) is not now and then != now}
 
-    def _note(self, counts: InDegreeCounts, rules: dict[str, Rule]) -> bool:
+    def _adopt_counts(self, counts: InDegreeCounts, rules: dict[str, Rule]) -> bool:
         is_same_list = self._new_blacklist is self._blacklist
         self._blacklist = self._new_blacklist
         if not is_same_list:
-            self._withholds = self._blacklist.asked
+            self._withholds = self._blacklist.withholding_check
         if (counts, rules) == (self._counts, self._live):
             return not is_same_list
         self._counts, self._live = counts, rules
-        self._renew()
+        self._remake_budgets()
         return True
 
     def limit_of(self, name: str, host: str, url: str) -> Limit | None:
         return self._book.for_url(host, url).get(name)
 
-    def _renew(self) -> None:
+    def _remake_budgets(self) -> None:
         self.budgets = self._new_budgets()
         if self._prioritizing is None:
             return
@@ -189,7 +206,7 @@ class CrawlBudgets:
         if self._prioritizing.counts_links and self._counts.links >= 2 * max(1, self._links_scored):
             self._generation += 1
             self._links_scored = self._counts.links
-        self._prioritizing = self._prioritizing.renewed(Ranks(self._counts), self._generation)
+        self._prioritizing = self._prioritizing.renewed(InDegreeRanks(self._counts), self._generation)
 
     def _new_budgets(self) -> EffectiveBudgets | None:
         rules = merge_rules(self._rules, self._live)
@@ -201,11 +218,11 @@ class CrawlBudgets:
         return make_budgets(self._config.budget, self._counts, self._book, address_or_none)
 
 
-def _prioritizing_of(config: Config) -> Prioritizing | None:
+def _prioritizing_of(config: Config) -> SafePrioritizer | None:
     """Return how URLs are scored, or None. Only a crawl that scores them imports the prioritizers."""
     if not config.frontier.prioritizer and not any(feature.changes_scores for feature in features_of(config)):
         return None
-    from bigcrawl.scheduler.queues.prioritizers import Prioritizing, as_given, make_prioritizer
+    from bigcrawl.scheduler.queues.prioritizers import SafePrioritizer, as_given, make_prioritizer
 
     prioritizer = make_prioritizer(config.frontier.prioritizer) or as_given
-    return Prioritizing(prioritizer, Ranks(EMPTY_COUNTS), counts_links=config.frontier.counts_links)
+    return SafePrioritizer(prioritizer, InDegreeRanks(EMPTY_COUNTS), counts_links=config.frontier.counts_links)

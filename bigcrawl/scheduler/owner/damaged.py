@@ -51,14 +51,15 @@ class DamagedPartitions:
     def is_looking(self) -> bool:
         return self._look is not None and not self._look.done()
 
-    def note(self, partition: int, error: BigcrawlError) -> None:
+    def set_apart(self, partition: int, error: BigcrawlError) -> None:
         logger.error(
-            "partition %(partition)d is set apart: %(error)s; its URLs wait, the others go on. `scrapy frontier "
+            "partition %(partition)d is set apart: %(error)s; its URLs wait, and the other partitions continue. "
+            "`scrapy frontier "
             "repair` shows the damage and repairs it as far as possible: the partition then continues by itself, or "
             "at the next start",
             {"partition": partition, "error": error},
         )
-        self._wait(partition)
+        self._schedule_check(partition)
 
     async def find_sound(self, partitions: Iterable[int]) -> list[int]:
         """Return the partitions that may be claimed: not set apart, or sound again."""
@@ -93,13 +94,13 @@ class DamagedPartitions:
     async def _look_at(self, partition: int) -> None:
         problem = await asyncio.to_thread(_problem_of, self._config.crawl_dir / f"p{partition:04d}")
         if problem is not None:
-            self.note(partition, problem)
+            self.set_apart(partition, problem)
             return
         logger.info("partition %(partition)d is sound again and continues", {"partition": partition})
         del self._looks[partition]
         self._checked.add(partition)
 
-    def _wait(self, partition: int) -> None:
+    def _schedule_check(self, partition: int) -> None:
         wait_ms = min(2 * self._waits.get(partition, LOOK_MS // 2), LOOK_MS_MAX)
         self._waits[partition] = wait_ms
         self._looks[partition] = self._clock.monotonic_ms() + wait_ms

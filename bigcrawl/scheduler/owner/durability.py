@@ -23,14 +23,14 @@ KEYS_TIMES = 10
 MARKS_PER_LOSS = 4
 
 
-class Retention:
+class BatchRetention:
     """Finds the admit batches that Redis can no longer forget, by its running time since they were durable."""
 
     def __init__(self, loss_ms: int) -> None:
         self._loss_ms = loss_ms
         self._marks: deque[tuple[int, int]] = deque()  # (running ms, last batch durable since)
 
-    def note(self, running_ms: int, batch_number: int) -> None:
+    def record_batch(self, running_ms: int, batch_number: int) -> None:
         marks, oldest_ms = self._marks, running_ms - KEYS_TIMES * self._loss_ms
         while len(marks) > 1 and marks[1][0] <= oldest_ms:
             marks.popleft()
@@ -38,12 +38,12 @@ class Retention:
             marks.append((running_ms, batch_number))
 
     def text_upto(self, running_ms: int) -> int:
-        return self._upto(running_ms - self._loss_ms)
+        return self._last_batch_at(running_ms - self._loss_ms)
 
     def keys_upto(self, running_ms: int) -> int:
-        return self._upto(running_ms - KEYS_TIMES * self._loss_ms)
+        return self._last_batch_at(running_ms - KEYS_TIMES * self._loss_ms)
 
-    def _upto(self, then_ms: int) -> int:
+    def _last_batch_at(self, then_ms: int) -> int:
         return max((number for marked_ms, number in self._marks if marked_ms <= then_ms), default=0)
 
 
@@ -59,7 +59,7 @@ class Durability:
     ) -> None:
         self._committed = committed
         self.points = points
-        self._retention = Retention(loss_ms)
+        self._retention = BatchRetention(loss_ms)
         self.forced_ms = now_ms
         self.checkpoint = 0
         self._trim: tuple[str, int] = (NO_INBOX_ID, 0)
@@ -85,18 +85,15 @@ class Durability:
             durable_ms = min(durable_ms, PERSISTED_MS)
         return self.forced_ms + durable_ms
 
-    def force(self, now_ms: int, running_ms: int, checkpoint: int = 0) -> None:
-        """Force the partition's files to disk, and allow a trim up to what was durable before. Runs in a worker thread.
-
-        Redis has had time to persist everything admitted before then.
-        """
+    def make_durable(self, now_ms: int, running_ms: int, checkpoint: int = 0) -> None:
+        """Force the partition's files to disk, and allow a trim to what was durable before. Runs in a thread."""
         committed = self._committed
         before = (committed.durable_inbox_id, committed.durable_batch_number)
         kept = before if self.points is None else self.points.trim
         committed.forget_text(min(kept[1], self._retention.text_upto(running_ms)))
         committed.forget_batches(min(kept[1], self._retention.keys_upto(running_ms)))
         committed.make_durable()
-        self._retention.note(running_ms, committed.durable_batch_number)
+        self._retention.record_batch(running_ms, committed.durable_batch_number)
         self._owes_trim = (committed.durable_inbox_id, committed.durable_batch_number) != before
         self._trim = before
         self._folded = committed.manifest.folded_urls

@@ -41,19 +41,19 @@ class DurableRounds:
         now_ms = self._clock.monotonic_ms()
         if now_ms < self._look_ms:
             return
-        due, owing = self._look(now_ms, checkpoint)
+        due, owing = self._due_partitions(now_ms, checkpoint)
         if len(due) <= DURABLE_AT_ONCE:
             self._look_ms = now_ms + LOOK_MS
         # The first may be due again before the last have had their turn.
         due = sorted(due, key=_forced_ms)[:DURABLE_AT_ONCE]
         if due:
-            await self.force(due, checkpoint)
+            await self.make_durable(due, checkpoint)
         if due or owing:
             await self._table.run([(owned, owned.publish()) for owned in (*due, *owing)])
 
-    def _look(self, now_ms: int, checkpoint: int) -> tuple[list[OwnedPartition], list[OwnedPartition]]:
+    def _due_partitions(self, now_ms: int, checkpoint: int) -> tuple[list[OwnedPartition], list[OwnedPartition]]:
         news = self._table.news.to_keep
-        news.update(self._table.among(self._times.take(now_ms)))
+        news.update(self._table.owned_among(self._times.take_due(now_ms)))
         if checkpoint != self._checkpoint:
             self._checkpoint = checkpoint
             news.update(self._table.by_number.values())
@@ -66,7 +66,7 @@ class DurableRounds:
             elif owned.publishing.is_owed:
                 owing.append(owned)
             else:
-                self._times.note(owned.keys.partition, due_ms)
+                self._times.set_time(owned.keys.partition, due_ms)
         news.intersection_update((*due, *owing))
         return due, owing
 
@@ -74,10 +74,10 @@ class DurableRounds:
     def next_ms(self) -> int:
         return self._look_ms if self._table.news.to_keep else self._times.next_ms
 
-    async def force(self, partitions: Sequence[OwnedPartition], checkpoint: int = 0) -> None:
+    async def make_durable(self, partitions: Sequence[OwnedPartition], checkpoint: int = 0) -> None:
         when = self._clock.monotonic_ms(), self._client.running_ms
         sound = [owned for owned in partitions if not owned.is_damaged]
         results = await self._thread.run_together(
-            [partial(owned.durability.force, *when, checkpoint) for owned in sound]
+            [partial(owned.durability.make_durable, *when, checkpoint) for owned in sound]
         )
         self._table.set_damaged_apart(sound, results)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.redisdb import scripts
     from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
-    from bigcrawl.scheduler.owner.hot.hot_share import HotShare, Lateness
+    from bigcrawl.scheduler.owner.hot.hot_share import HotShare, LatenessCheck
     from bigcrawl.scheduler.owner.owed_sender import OwedSender
     from bigcrawl.scheduler.owner.owned_budgets import OwnedBudgets
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
@@ -46,7 +46,7 @@ def _turn_of(owned: OwnedPartition) -> tuple[int, int]:
     return owned.schedule.stepped_ms, owned.keys.partition
 
 
-class Round(NamedTuple):
+class FoldRound(NamedTuple):
     stepped: int
     admitted: int
 
@@ -59,7 +59,7 @@ class Folding:
         owed_sender: OwedSender,
         thread: FileThread,
         hot_share: HotShare,
-        lateness: Lateness,
+        lateness: LatenessCheck,
         budgets: OwnedBudgets,
     ) -> None:
         self._client = crawl.client
@@ -78,31 +78,31 @@ class Folding:
         self._times = Timetable()
         self._need = (False, False)
 
-    async def step_due(self, *, starved: bool, idle: bool = False) -> Round:
+    async def step_due(self, *, starved: bool, idle: bool = False) -> FoldRound:
         """Run the steps that are due. `starved`: too little to fetch; `idle`: no work at all."""
         untold = await self._owed_sender.send()
         refused = await self._admit_pending() or untold
         behind = frozenset(self._unconfirmed)
         now_ms = self._clock.monotonic_ms()
-        if self._lateness.look(now_ms):
+        if self._lateness.update(now_ms):
             for owned in self._table.by_number.values():
                 owned.limit_extra(self._lateness.extra_divisor)
                 self._table.news.to_step.add(owned)
-        shares = shares_of(self._due(now_ms, starved=starved, idle=idle))
+        shares = shares_of(self._due_partitions(now_ms, starved=starved, idle=idle))
         admitted = await self._step_each(shares, behind, now_ms) if shares else 0
         if refused is not None:
             raise refused
-        return Round(len(shares), admitted)
+        return FoldRound(len(shares), admitted)
 
-    def _due(self, now_ms: int, *, starved: bool, idle: bool) -> list[OwnedPartition]:
+    def _due_partitions(self, now_ms: int, *, starved: bool, idle: bool) -> list[OwnedPartition]:
         crawls_ms = self._client.now_ms()
         now_s = crawls_ms // 1000
         looks_for_outcomes = idle or now_ms >= self._outcomes_look_ms
         if looks_for_outcomes:
             self._outcomes_look_ms = now_ms + OUTCOMES_LOOK_MS
         news, step_ms = self._table.news.to_step, self._step_ms
-        times = self._times.take(now_ms) if self._need == (starved, idle) else self._times.take_all()
-        news.update(self._table.among(times))
+        times = self._times.take_due(now_ms) if self._need == (starved, idle) else self._times.take_all()
+        news.update(self._table.owned_among(times))
         self._need = (starved, idle)
         sound = [owned for owned in news if not owned.is_damaged]
         due = [
@@ -112,7 +112,7 @@ class Folding:
             or (looks_for_outcomes and owned.schedule.wants_outcomes(now_ms, step_ms, idle=idle))
         ]
         for owned in set(sound).difference(due):
-            self._times.note(owned.keys.partition, self._next_look_ms(owned, now_ms, crawls_ms))
+            self._times.set_time(owned.keys.partition, self._next_look_ms(owned, now_ms, crawls_ms))
         news.intersection_update(due)
         return sorted(due, key=_turn_of)[:STEPS_AT_ONCE]
 
@@ -151,15 +151,15 @@ class Folding:
         for owned, step in steps.items():
             self.duplicates += step.duplicates
             calls += [(owned, call) for call in owned.after_step(step, len(inboxes[owned]), now_ms)]
-            self._tell(step)
+            self._send_results(step)
         await self._owed_sender.send(steps)  # the committed steps are recorded by now
         await self._table.run(sorted(calls, key=lambda asked: is_publish(asked[1])))
-        self._confirm([owned for owned in due if owned not in behind])
+        self._confirm_steps([owned for owned in due if owned not in behind])
         await self._budgets.record_admitted(steps)
         self._table.set_damaged_apart(due, results)
         return sum(len(step.batch.urls) for step in steps.values() if step.batch)
 
-    def _tell(self, step: Step) -> None:
+    def _send_results(self, step: Step) -> None:
         for message in step.messages:
             logger.info("%(message)s", {"message": message})
         self._owed_sender.offer_hints(step)
@@ -171,12 +171,12 @@ class Folding:
         owned.disk.sources.set_host_share(self._hot_share.urls)
         room, extra_room = (owned.hot.room, owned.hot.extra_room) if may_admit else (0, 0)
         now_s = self._client.now_ms() // 1000
-        return partial(self._timed, partial(owned.fold, inbox, room, hot, extra_room, now_s))
+        return partial(self._time_fold, partial(owned.fold, inbox, room, hot, extra_room, now_s))
 
-    def _timed(self, fold: Callable[[], Step]) -> Step:
+    def _time_fold(self, fold: Callable[[], Step]) -> Step:
         since_ms = self._clock.monotonic_ms()
         step = fold()
-        self.step_times.note(self._clock.monotonic_ms() - since_ms)
+        self.step_times.count_ms(self._clock.monotonic_ms() - since_ms)
         return step
 
     async def _read_inboxes(self, shares: dict[OwnedPartition, int]) -> dict[OwnedPartition, list[InboxEntry]]:
@@ -187,10 +187,7 @@ class Folding:
         return inboxes | {owned: owned.inbox.parse(reply) for owned, reply in zip(read, replies, strict=True)}
 
     async def _admit_pending(self) -> RedisRefusedError | None:
-        """Send unconfirmed batches again.
-
-        A refusal by Redis, for instance out of memory, is returned: inboxes must still be folded.
-        """
+        """Send unconfirmed batches again. Return a refusal by Redis: inboxes must still be folded."""
         behind = [p for p in self._unconfirmed if p.admissions.are_pending and not p.is_damaged and self._table.has(p)]
         self._unconfirmed = set(behind)
         if behind:
@@ -199,10 +196,10 @@ class Folding:
                 await self._table.run(calls)
             except RedisRefusedError as error:
                 return error
-            self._confirm(behind)
+            self._confirm_steps(behind)
         return None
 
-    def _confirm(self, stepped: Sequence[OwnedPartition]) -> None:
+    def _confirm_steps(self, stepped: Sequence[OwnedPartition]) -> None:
         now_ms = self._clock.monotonic_ms()
         for owned in stepped:
             owned.record_admitted(now_ms)
@@ -210,10 +207,7 @@ class Folding:
 
 
 def shares_of(due: Sequence[OwnedPartition]) -> dict[OwnedPartition, int]:
-    """Return how many inbox entries to read from each partition in one round.
-
-    A step of thousands of keys costs little more than a step of a few, so a round reads much from a few full inboxes.
-    """
+    """Return how many inbox entries to read from each partition in one round: much from few, as steps cost alike."""
     shares: dict[OwnedPartition, int] = {}
     room = INBOX_ENTRIES_AT_ONCE
     for owned in due:

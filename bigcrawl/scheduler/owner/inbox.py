@@ -37,7 +37,6 @@ class InboxReader:
     """
 
     def __init__(self, key: str, tell: Callable[[], None] = lambda: None, *, has_urls: bool = True) -> None:
-        """`tell` is called when entries may have come."""
         self._key = key
         self._tell = tell
         self.has_urls = has_urls
@@ -67,7 +66,7 @@ class InboxReader:
         unfolded = view.count("appended_urls") - view.count("folded_urls")
         inbox_id = id_order(view.inbox_id)
         # A new Redis counts appended URLs from zero, the disk folded ones since the crawl began.
-        if inbox_id <= id_order(view.folded) or unfolded < self._miscounted:
+        if inbox_id <= id_order(view.last_folded_entry) or unfolded < self._miscounted:
             self._miscounted = unfolded
         self.unfolded_urls = unfolded - self._miscounted
         if inbox_id > id_order(folded):
@@ -84,7 +83,7 @@ class InboxReader:
         return ("XRANGE", self._key, "(" + folded, "+", "COUNT", entries_max)
 
     def parse(self, reply: Any) -> list[InboxEntry]:
-        entries = [_entry(entry_id.decode(), fields) for entry_id, fields in reply]
+        entries = [_parse_entry(entry_id.decode(), fields) for entry_id, fields in reply]
         self._read_upto = entries[-1].id if entries else NO_INBOX_ID
         return entries
 
@@ -107,12 +106,12 @@ class MovedUrls:
     def __init__(self) -> None:
         self._moves: deque[tuple[int, str, str, array[int]]] = deque()
 
-    def note(self, entry_id: str, host: str, orders: Iterable[int], running_ms: int) -> None:
+    def record_move(self, entry_id: str, host: str, orders: Iterable[int], running_ms: int) -> None:
         self._moves.append((running_ms, entry_id, host, array("q", orders)))
         while self._moves[0][0] < running_ms - FORGETTABLE_MS:
             self._moves.popleft()
 
-    def merged(self, folded: str) -> list[tuple[str, int]]:
+    def places_of_merged(self, folded: str) -> list[tuple[str, int]]:
         """Return the places (host, order) of URLs whose inbox entry is folded; `folded` is the last folded entry."""
         upto = id_order(folded)
         return [
@@ -120,7 +119,7 @@ class MovedUrls:
         ]
 
 
-def _entry(entry_id: str, fields: Any) -> InboxEntry:
+def _parse_entry(entry_id: str, fields: Any) -> InboxEntry:
     if len(fields) == _ONE_FIELD and fields[0] == OUTCOMES:  # most are of this kind
         return _new_tuple(InboxEntry, (entry_id, b"", b"", fields[1], b"", b"", b"", b"", b""))
     found = dict(pairs_of(fields))

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
 
 
-class News:
+class PartitionNews:
     """For each reader, the owned partitions with events that it has not handled.
 
     Attributes:
@@ -25,7 +25,7 @@ class News:
         self.noted = 0
         self.event = asyncio.Event()
 
-    def note(self, owned: OwnedPartition) -> None:
+    def announce(self, owned: OwnedPartition) -> None:
         self.noted += 1
         self.to_look.add(owned)
         if owned not in self.to_step:
@@ -34,8 +34,8 @@ class News:
 
     def record_files(self, owned: OwnedPartition) -> None:
         self.to_keep.add(owned)
-        self.note(owned)
+        self.announce(owned)
 
-    def forget(self, owned: OwnedPartition) -> None:
+    def forget_partition(self, owned: OwnedPartition) -> None:
         for readers in (self.to_step, self.to_keep, self.to_look, self.to_tend):
             readers.discard(owned)

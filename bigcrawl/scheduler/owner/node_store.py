@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.file_work import FileThread
     from bigcrawl.scheduler.partition.manifest import Manifest
     from bigcrawl.scheduler.partition.partition import Partition
-    from bigcrawl.store.objects import Objects
+    from bigcrawl.store.objects import ObjectStore
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ _tried_ms = attrgetter("points.tried_ms")
 class NodeStore(NoStore):
     is_used = True
 
-    def __init__(self, objects: Objects, crawl: JoinedCrawl, thread: FileThread, table: OwnedTable) -> None:
+    def __init__(self, objects: ObjectStore, crawl: JoinedCrawl, thread: FileThread, table: OwnedTable) -> None:
         self._objects = objects
         self._crawl = crawl.config.crawl.name
         self._interval_ms = crawl.config.store.interval_ms
@@ -72,33 +72,21 @@ class NodeStore(NoStore):
         return self._failed_ms is not None and self._clock.monotonic_ms() - self._failed_ms < PROBE_MS
 
     async def last_epochs(self, partitions: Sequence[int]) -> dict[int, int]:
-        """Return the last epoch of each partition that the store knows; 0 without any.
-
-        Raises:
-            TransientStoreError: the store failed.
-        """
-        epochs = await asyncio.gather(*(self._run(self._series_of(p).last_epoch) for p in partitions))
+        """Return the last epoch of each partition that the store knows; 0 without any. Raises TransientStoreError."""
+        epochs = await asyncio.gather(*(self._run_in_thread(self._series_of(p).last_epoch) for p in partitions))
         return dict(zip(partitions, epochs, strict=True))
 
     async def newest_manifest(self, partition: int) -> Manifest | None:
-        """Return the manifest in a partition's newest point; None without any.
-
-        Raises:
-            CorruptionError: the two newest points are damaged.
-        """
-        return await self._run(partial(self._newest_manifest, partition))
+        """Return the manifest in a partition's newest point, if any. Raises CorruptionError if two are damaged."""
+        return await self._run_in_thread(partial(self._newest_manifest, partition))
 
     def _newest_manifest(self, partition: int) -> Manifest | None:
         series = self._series_of(partition)
         return decode_manifest(f"p{partition:04d}", series.state) if series.find_newest() is not None else None
 
     async def fetch_newer(self, partition: int, directory: Path) -> PointSeries:
-        """Update the local copy of a newly claimed partition to the newest point. Return the points.
-
-        Raises:
-            CorruptionError: the two newest points are damaged, or the local manifest is.
-        """
-        return await self._run(partial(self._fetch_newer, partition, directory))
+        """Update the local copy of a newly claimed partition to the newest point; return the points."""
+        return await self._run_in_thread(partial(self._fetch_newer, partition, directory))
 
     def _fetch_newer(self, partition: int, directory: Path) -> PointSeries:
         series = self._series_of(partition)
@@ -112,63 +100,55 @@ class NodeStore(NoStore):
         return series
 
     async def put_first(self, disk: Partition, series: PointSeries | None) -> StoredPoints | None:
-        """Write the first point of an epoch, before anything is admitted.
-
-        Raises:
-            CorruptionError: a retained admit batch is damaged.
-            TransientStoreError: store or disk failed.
-        """
+        """Write the first point of an epoch, before anything is admitted."""
         assert series is not None, "it was fetched"
         points = StoredPoints(disk, series, self._clock.monotonic_ms())
-        await self._put(points)
+        await self._put_point(points)
         return points
 
     def begin_due(self, checkpoint: int = 0) -> None:
-        """Begin to write the points that are due, longest waiting first. Waits for nothing.
-
-        `checkpoint` is the operators' last order for a durable point of every partition.
-        """
+        """Begin to write the points that are due, by time or by the operators' order. Waits for nothing."""
         now_ms = self._clock.monotonic_ms()
         if now_ms < self._look_ms:
             return
         self._look_ms = now_ms + LOOK_MS
         due = [
             owned
-            for owned in self._table.sound
+            for owned in self._table.undamaged
             if owned.points is not None
             and owned not in self._storing
             and owned.points.is_due(now_ms, self._interval_ms, checkpoint)
         ]
-        for owned in self._table.sound:
+        for owned in self._table.undamaged:
             if owned.points is not None and owned.points.record_order(checkpoint):
                 self._table.record_owed(owned)
         for owned in sorted(due, key=_tried_ms)[: AT_ONCE - len(self._storing)]:
-            self._storing[owned] = asyncio.create_task(self._store(owned, checkpoint))
+            self._storing[owned] = asyncio.create_task(self._store_points(owned, checkpoint))
         if len(due) > AT_ONCE:
             self._look_ms = now_ms
 
-    async def _store(self, owned: OwnedPartition, checkpoint: int) -> None:
+    async def _store_points(self, owned: OwnedPartition, checkpoint: int) -> None:
         points = owned.points
         assert points is not None, "the crawl has a store"
         try:
-            await self._put(points, checkpoint)
+            await self._put_point(points, checkpoint)
             trim = scripts.trim_partition(owned.keys, owned.identity, *points.trim, owned.publishing.checkpoint_state())
             await self._client.run([trim])
-            await self._run(points.clear)
+            await self._run_in_thread(points.clear)
         except CorruptionError as error:
             self._table.set_apart(owned, error)
         except OwnershipLostError:
-            logger.debug("partition %(partition)d was lost while it was stored", {"partition": owned.keys.partition})
+            logger.debug(
+                "partition %(partition)d was lost to another node while its files were copied to the store",
+                {"partition": owned.keys.partition},
+            )
         except TransientStoreError as error:
             logger.debug("partition %(partition)d: %(error)s", {"partition": owned.keys.partition, "error": error})
         finally:
             del self._storing[owned]
 
     async def put_last(self, partitions: Sequence[OwnedPartition]) -> None:
-        """Write the last points of partitions about to be released, if that does not take long.
-
-        The next owner then has the text of the last admit batches, in case Redis forgets them.
-        """
+        """Write the last points of partitions about to be released, so that the next owner has the batches' text."""
         leaving = [owned for owned in partitions if owned.points is not None and not owned.is_damaged]
         if not leaving or self.is_away:
             return
@@ -180,12 +160,12 @@ class NodeStore(NoStore):
         if owned in self._storing:
             await asyncio.wait([self._storing[owned]])
         if owned.points is not None and owned.points.is_due(self._clock.monotonic_ms(), 0):
-            await self._put(owned.points)
+            await self._put_point(owned.points)
 
-    async def _put(self, points: StoredPoints, checkpoint: int = 0) -> None:
+    async def _put_point(self, points: StoredPoints, checkpoint: int = 0) -> None:
         try:
             copy = await self._thread.run(partial(points.begin, self._clock.monotonic_ms(), checkpoint))
-            await self._run(partial(points.put, copy))
+            await self._run_in_thread(partial(points.put, copy))
             points.record_put(copy)
         finally:
             points.end()
@@ -201,15 +181,15 @@ class NodeStore(NoStore):
     def _series_of(self, partition: int) -> PointSeries:
         return PointSeries(self._objects, f"{self._crawl}/p{partition:04d}")
 
-    async def _run(self, work: Callable[[], T]) -> T:
+    async def _run_in_thread(self, work: Callable[[], T]) -> T:
         """Run work in a thread of the store, and record the store's health."""
         try:
             result = await asyncio.get_running_loop().run_in_executor(self._workers, work)
         except TransientStoreError as error:
             if self._failed_ms is None:
                 logger.warning(
-                    "durable points do not reach the store: %(error)s. Redis keeps the inboxes until they do, and "
-                    "nodes wait when those are long: check BIGCRAWL_STORE_URL, its credentials and its space",
+                    "partitions are not backed up to the store: %(error)s. Redis keeps the inboxes until they are, "
+                    "and nodes wait when those are long: check BIGCRAWL_STORE_URL, its credentials and its space",
                     {"error": error},
                 )
             self._failed_ms = self._clock.monotonic_ms()

@@ -1,7 +1,4 @@
-"""Sends the rows that partitions owe to others.
-
-Only partitions that keep rows are examined; after a claim all are, because the previous owner may have left some.
-"""
+"""Sends the rows that partitions owe to others; after a claim, all partitions are examined."""
 
 from __future__ import annotations
 
@@ -44,15 +41,12 @@ class OwedSender:
                 self._offer_hint(row)
 
     async def send(self, stepped: Iterable[OwnedPartition] = ()) -> RedisRefusedError | None:
-        """Send the unsent rows of partitions that have just `stepped`, and of those that kept some before.
-
-        A refusal by Redis, for instance out of memory, is returned. Unaccepted rows are sent again.
-        """
+        """Send the unsent rows of partitions that have `stepped`, or kept some. Return a refusal by Redis."""
         self._look_at(stepped)
         if not self._keeping:
             return None
-        unsent = {owned: rows for owned in self._keeping if (rows := owned.owed.unsent)}
-        failed = await self._append(b"".join(unsent.values())) if unsent else {}
+        unsent = {owned: rows for owned in self._keeping if (rows := owned.owed.unsent_rows)}
+        failed = await self._append_rows(b"".join(unsent.values())) if unsent else {}
         for owned, rows in unsent.items():
             owned.owed.record_sent(rows, self._client.running_ms, lambda some: owed_in(some, failed, self._partitions))
             self._table.record_owed(owned)
@@ -64,10 +58,10 @@ class OwedSender:
         looked_at = {*self._keeping, *stepped}
         if self._claims != self._table.claims:
             self._claims = self._table.claims
-            looked_at.update(self._table.sound)
+            looked_at.update(self._table.undamaged)
         self._keeping = {owned for owned in looked_at if owned.owed.has_any and self._table.has_sound(owned)}
 
-    async def _append(self, rows: bytes) -> dict[int, BigcrawlError]:
+    async def _append_rows(self, rows: bytes) -> dict[int, BigcrawlError]:
         by_home = owed_by_partition(rows, self._partitions)
         inboxes = {home: partition_keys(self._crawl, home).inbox for home in by_home}
         packed = {home: pack_observed({OWED: some}) for home, some in by_home.items()}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bigcrawl.scheduler.gates.delays import Paces
+    from bigcrawl.scheduler.gates.delays import HostDelays
     from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 class OwnedBudgets:
     def __init__(
-        self, crawl_budgets: CrawlBudgets, table: OwnedTable, thread: FileThread, paces: Paces, least: int
+        self, crawl_budgets: CrawlBudgets, table: OwnedTable, thread: FileThread, paces: HostDelays, least: int
     ) -> None:
         self._crawl_budgets = crawl_budgets
         self._table = table
@@ -35,7 +35,7 @@ class OwnedBudgets:
     async def record_admitted(self, steps: Mapping[OwnedPartition, Step]) -> None:
         """Pass the budgets of newly admitted hosts to the paces, if these depend on budgets."""
         if self._paces.are_scaled:
-            self._paces.note(await self._thread.run(lambda: self._of_admitted(steps)))
+            self._paces.record_budgets(await self._thread.run(lambda: self._of_admitted(steps)))
 
     def _of_admitted(self, steps: Mapping[OwnedPartition, Step]) -> dict[str, int]:
         found: dict[str, int] = {}

@@ -12,13 +12,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.scheduler.owner.hot.admissions import Admissions
+from bigcrawl.scheduler.owner.hot.admissions import AdmitBatches
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 from bigcrawl.scheduler.owner.hot.hot_set import AwayHosts, HotSet
-from bigcrawl.scheduler.owner.hot.taking import Taking
+from bigcrawl.scheduler.owner.hot.taking import TakenFromPartition
 from bigcrawl.scheduler.owner.inbox import InboxReader, MovedUrls
 from bigcrawl.scheduler.owner.owed_rows import OwedRows
-from bigcrawl.scheduler.owner.publishing import Publishing
+from bigcrawl.scheduler.owner.publishing import PublishedCounts
 from bigcrawl.scheduler.owner.step_schedule import StepSchedule
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.redisdb import scripts
     from bigcrawl.redisdb.keys import PartitionKeys
-    from bigcrawl.redisdb.scripts import Identity, Reconciled
+    from bigcrawl.redisdb.scripts import Identity, ReconcileReply
     from bigcrawl.scheduler.owner.durability import Durability
     from bigcrawl.scheduler.owner.hot.due_heap import DueHeap
     from bigcrawl.scheduler.owner.hot.hot_set import InRedis
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 FOLDS_PER_LOOK = 8  # between two searches for the longest queue, each a tenth of a step
 
 
-class OwnedPartition(Taking):
+class OwnedPartition(TakenFromPartition):
     """A partition that this node owns, in one epoch.
 
     Attributes:
@@ -73,14 +73,17 @@ class OwnedPartition(Taking):
         self.hot = HotSet(
             config.frontier.hot_urls // config.crawl.partitions, self.away, in_redis.by_host, tell=self._record_changes
         )
-        self.admissions = Admissions(keys, disk.committed, self.hot, config.politeness.host_connections)
+        policy = config.politeness
+        self.admissions = AdmitBatches(
+            keys, disk.committed, self.hot, policy.host_connections, policy.robots_head_start_ms
+        )
         # The first look finds changes since the claim.
         self.inbox = InboxReader(keys.inbox, self._record_changes, has_urls=in_redis.may_have_entries)
         self.schedule = StepSchedule(self.inbox, self.hot, self._record_changes)
         self.durability = durability
         self.points = points = durability.points
         self.owed = OwedRows(disk.committed, config.frontier.redis_loss_ms)
-        self.publishing = Publishing(keys, disk, self.schedule, durability, points, self.owed)
+        self.publishing = PublishedCounts(keys, disk, self.schedule, durability, points, self.owed)
         self.suspects = dict(in_redis.suspects)
         self.moved = MovedUrls()
         self.draining = False
@@ -114,13 +117,10 @@ class OwnedPartition(Taking):
     def record_damage(self) -> None:
         self.is_damaged = self.draining = True
 
-    def settle(self, identity: Identity, reply: Reconciled, taken: Iterable[str]) -> None:
-        """Adopt the result of a comparison with Redis.
-
-        `identity` has the generation that the comparison began; `taken` is the host of each URL that the node holds.
-        """
+    def settle(self, identity: Identity, reply: ReconcileReply, taken: Iterable[str]) -> None:
+        """Adopt a comparison with Redis, which began `identity`'s generation; `taken` has the host of each held URL."""
         self.identity = identity
-        self.hot.settle(reply, taken)
+        self.hot.restart_count(reply, taken)
         self.inbox.record_urls()
         self.inbox.record_others()
         self.owed.send_again()
@@ -149,7 +149,7 @@ class OwnedPartition(Taking):
 
     def record_away(self, hot_max: Mapping[str, int]) -> None:
         """Adopt the hosts that are away, and how many URLs of each may be hot; 0 if the host is given up."""
-        self.away.note(hot_max)
+        self.away.replace_hosts(hot_max)
         self.schedule.end_stall()
         self._count_waiting()
 
@@ -179,11 +179,7 @@ class OwnedPartition(Taking):
         extra_room: int | None = None,
         now_s: int = 0,
     ) -> Step:
-        """Run one step on disk, in a worker thread, with copies of everything that the loop may change meanwhile.
-
-        Raises:
-            TransientStoreError: the disk is full. Nothing was committed.
-        """
+        """Run one step on disk, in a worker thread, with copies. TransientStoreError: nothing was committed."""
         before = self.disk.manifest.number
         step = self.disk.step(inbox, room, hot, self.away.hot_max, extra_room, now_s)
         self._count_waiting()
@@ -212,7 +208,7 @@ class OwnedPartition(Taking):
         """Record that Redis has confirmed all committed batches, so their hosts may be due."""
         if self.admissions.are_pending:
             self.admissions.record_confirmed()
-            self.record_due_by(now_ms)
+            self.record_due_by(now_ms - self.admissions.head_start_ms)
 
     def publish(self) -> scripts.Call[int]:
         """Return the call that publishes counts, and trims data that an earlier durable manifest made unnecessary."""

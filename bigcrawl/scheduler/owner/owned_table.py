@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from bigcrawl.exceptions import BigcrawlError, OwnershipLostError
 from bigcrawl.redisdb.replies import sort_replies
 from bigcrawl.scheduler.owner.damaged import is_damage
-from bigcrawl.scheduler.owner.news import News
+from bigcrawl.scheduler.owner.news import PartitionNews
 from bigcrawl.scheduler.owner.publishing import is_publish
 
 if TYPE_CHECKING:
@@ -31,13 +31,13 @@ class OwnedTable:
         self.by_number: dict[int, OwnedPartition] = {}
         self.claims = 0
         self.damages = 0
-        self.news = News()
+        self.news = PartitionNews()
 
     @property
-    def sound(self) -> list[OwnedPartition]:
+    def undamaged(self) -> list[OwnedPartition]:
         return [owned for owned in self.by_number.values() if not owned.is_damaged]
 
-    def among(self, partitions: Iterable[int]) -> list[OwnedPartition]:
+    def owned_among(self, partitions: Iterable[int]) -> list[OwnedPartition]:
         return [self.by_number[partition] for partition in partitions if partition in self.by_number]
 
     def has(self, owned: OwnedPartition) -> bool:
@@ -49,30 +49,30 @@ class OwnedTable:
     def put(self, owned: OwnedPartition) -> None:
         before = self.by_number.get(owned.keys.partition)
         if before is not None:
-            self._forget(before)
+            self._forget_partition(before)
         self.by_number[owned.keys.partition] = owned
         self.claims += 1
-        owned.tell_news_to(self.news.note)
+        owned.tell_news_to(self.news.announce)
         self.news.record_files(owned)
         self.news.to_tend.add(owned)
 
     def remove(self, owned: OwnedPartition) -> None:
         if self.has(owned):
             del self.by_number[owned.keys.partition]
-            self._forget(owned)
+            self._forget_partition(owned)
 
-    def lose(self, owned: OwnedPartition) -> None:
+    def remove_lost(self, owned: OwnedPartition) -> None:
         """Remove a partition that another node owns, and its held URLs, unless it was claimed again."""
         if not self.has(owned):
             return
         partition = owned.keys.partition
         del self.by_number[partition]
-        self._forget(owned)
+        self._forget_partition(owned)
         dropped = self._held.drop_partition(partition)
         if owned.draining and not dropped:
             return
         logger.warning(
-            "partition %(partition)d has another owner now; %(dropped)d URLs held of it are left to that node",
+            "partition %(partition)d has another owner now; %(dropped)d of its URLs held here are left to that node",
             {"partition": partition, "dropped": len(dropped)},
         )
 
@@ -81,14 +81,14 @@ class OwnedTable:
         if not owned.is_damaged:
             owned.record_damage()
             self.damages += 1
-            self.damaged.note(owned.keys.partition, error)
+            self.damaged.set_apart(owned.keys.partition, error)
 
     def set_damaged_apart(self, partitions: Sequence[OwnedPartition], results: Sequence[object]) -> None:
         """Set damaged partitions apart, and lose those that another node has claimed. Raise the first other error."""
         errors = [(p, error) for p, error in zip(partitions, results, strict=True) if isinstance(error, BigcrawlError)]
         for owned, error in errors:
             if isinstance(error, OwnershipLostError):
-                self.lose(owned)
+                self.remove_lost(owned)
             elif is_damage(error):
                 self.set_apart(owned, error)
         failed = next((e for _, e in errors if not (is_damage(e) or isinstance(e, OwnershipLostError))), None)
@@ -104,9 +104,9 @@ class OwnedTable:
         if self.has(owned):
             self.news.record_files(owned)
 
-    def _forget(self, owned: OwnedPartition) -> None:
+    def _forget_partition(self, owned: OwnedPartition) -> None:
         owned.end_news()
-        self.news.forget(owned)
+        self.news.forget_partition(owned)
 
     async def run(self, asked: Sequence[tuple[OwnedPartition, scripts.Call[Any]]]) -> None:
         """Run calls of owned partitions, and remove lost partitions. The first failure is raised at the end."""
@@ -118,5 +118,5 @@ class OwnedTable:
             if is_publish(call):
                 owned.publishing.record_confirmed()
         for owned, _ in replies.lost:
-            self.lose(owned)
+            self.remove_lost(owned)
         replies.raise_failure()

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bigcrawl.scheduler.crawl.missing import MissingPartitions
 from bigcrawl.scheduler.owner.claiming.claims import OPENED_AT_ONCE, Claims
-from bigcrawl.scheduler.owner.claiming.looks import Looks
+from bigcrawl.scheduler.owner.claiming.looks import PartitionPolls
 from bigcrawl.scheduler.owner.claiming.opening import Opener
-from bigcrawl.scheduler.owner.claiming.releases import Releases
+from bigcrawl.scheduler.owner.claiming.releases import PartitionReleases
 from bigcrawl.scheduler.owner.damaged import DamagedPartitions
 from bigcrawl.scheduler.owner.durable_rounds import DurableRounds
 from bigcrawl.scheduler.owner.folding import Folding
-from bigcrawl.scheduler.owner.hot.hot_share import HotShare, Lateness
+from bigcrawl.scheduler.owner.hot.hot_share import HotShare, LatenessCheck
 from bigcrawl.scheduler.owner.no_store import NoStore
 from bigcrawl.scheduler.owner.owed_sender import OwedSender
 from bigcrawl.scheduler.owner.owned_budgets import OwnedBudgets
@@ -79,8 +79,8 @@ class Ownership:
             front_queues=frontier.front_queues,
             features=self.features,
         )
-        self.hot_share = HotShare(delay_ms, limits.low)
-        lateness = Lateness(lambda: handout.ends.late_ms)
+        self.hot_share = HotShare(delay_ms, limits.host_hot_low_now)
+        lateness = LatenessCheck(lambda: handout.ends.late_ms)
         self.damaged = DamagedPartitions(config.crawl, client, clock)
         self.table = table = OwnedTable(client, held, self.damaged)
         self.owned = table.by_number
@@ -94,11 +94,11 @@ class Ownership:
         self.due_heap = opener.due_heap
         self._missing = MissingPartitions(config, client, clock, opener.are_there)
         self.claims = Claims(crawl, table, self._missing, opener, thread, self.reconciliation.next_generation)
-        self.looks = Looks(crawl, table, self.claims)
+        self.looks = PartitionPolls(crawl, table, self.claims)
         owed_sender = OwedSender(crawl, table, offer_hint)
         self.folding = Folding(crawl, table, owed_sender, thread, self.hot_share, lateness, self.budgets)
         self._durable_rounds = DurableRounds(client, table, thread, clock, frontier.durable_ms)
-        self.releases = Releases(client, table, held, self._durable_rounds, store)
+        self.releases = PartitionReleases(client, table, held, self._durable_rounds, store)
 
     def __repr__(self) -> str:
         return f"<Ownership of {len(self.owned)} partitions>"
@@ -116,19 +116,19 @@ class Ownership:
     @property
     def hot_hosts(self) -> int:
         """The number of hosts with URLs in Redis, without those that are away."""
-        return self._remember("hot_hosts", lambda: sum(owned.hot.hosts for owned in self.owned.values()))
+        return self._remember_change("hot_hosts", lambda: sum(owned.hot.hosts for owned in self.owned.values()))
 
     @property
     def has_waiting(self) -> bool:
-        return self._remember("has_waiting", lambda: any(map(_has_waiting, self.owned.values())))
+        return self._remember_change("has_waiting", lambda: any(map(_has_waiting, self.owned.values())))
 
     @property
-    def longest(self) -> tuple[str, int] | None:
+    def longest_queue(self) -> tuple[str, int] | None:
         """The host with the most waiting URLs, in one partition, and their number; None without any."""
         longest = (owned.longest for owned in self.owned.values() if owned.longest[1])
-        return self._remember("longest", lambda: max(longest, key=itemgetter(1), default=None))
+        return self._remember_change("longest", lambda: max(longest, key=itemgetter(1), default=None))
 
-    def _remember(self, name: str, count: Callable[[], T]) -> T:
+    def _remember_change(self, name: str, count: Callable[[], T]) -> T:
         mark = self.table.news.noted, len(self.owned)
         before = self._remembered.get(name)
         if before is None or before[0] != mark:

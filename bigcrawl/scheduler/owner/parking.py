@@ -42,7 +42,7 @@ async def tend_snoozed(
     """Find the hosts that are away and move their surplus URLs out of Redis. No step may run meanwhile."""
     changed = [partition for partition in partitions if partition.away.wants_look(now_ms)]
     if changed:
-        await _read(client, changed, now_ms, blacklist)
+        await _read_changes(client, changed, now_ms, blacklist)
     surplus = [
         (partition, host)
         for partition in partitions
@@ -51,11 +51,13 @@ async def tend_snoozed(
         if host in hot_max and urls > hot_max[host]
     ]
     if surplus:
-        await _park(client, surplus[:HOSTS_AT_ONCE])
+        await _park_surplus(client, surplus[:HOSTS_AT_ONCE])
 
 
-async def _read(client: RedisClient, partitions: Sequence[OwnedPartition], now_ms: int, blacklist: Blacklist) -> None:
-    changes = [owned.away.changes for owned in partitions]
+async def _read_changes(
+    client: RedisClient, partitions: Sequence[OwnedPartition], now_ms: int, blacklist: Blacklist
+) -> None:
+    changes = [owned.away.change_count for owned in partitions]
     stale_ms = client.now_ms() - STALE_MS
     await client.commands([("ZREMRANGEBYSCORE", owned.keys.snoozed, "-inf", stale_ms) for owned in partitions])
     rows = await client.commands([("ZRANGE", owned.keys.snoozed, 0, -1, "WITHSCORES") for owned in partitions])
@@ -67,7 +69,7 @@ async def _read(client: RedisClient, partitions: Sequence[OwnedPartition], now_m
         owned.away.record_poll(read, now_ms)
 
 
-class _Move(NamedTuple):
+class _ParkingMove(NamedTuple):
     owned: OwnedPartition
     identity: Identity
     host: str
@@ -83,19 +85,19 @@ class _Move(NamedTuple):
         return [order_of(url.priority, seq_of(m)) for url, m in zip(self.urls, self.members, strict=True)]
 
 
-async def _park(client: RedisClient, surplus: Sequence[tuple[OwnedPartition, str]]) -> None:
+async def _park_surplus(client: RedisClient, surplus: Sequence[tuple[OwnedPartition, str]]) -> None:
     rows = await client.commands([_surplus_command(owned, host) for owned, host in surplus])
     moves = [
-        _Move(owned, owned.identity, host, members, [_queued(host, member) for member in members])
+        _ParkingMove(owned, owned.identity, host, members, [_queued_url(host, member) for member in members])
         for (owned, host), row in zip(surplus, rows, strict=True)
-        if (members := _movable(owned, row))
+        if (members := _movable_members(owned, row))
     ]
     replies = sort_replies(moves, await client.run_each([move.call for move in moves]))
     for move, entry_id in replies.done:
         if entry_id:
             if move.owned.identity is move.identity:  # otherwise a reconciliation has counted them meanwhile
                 move.owned.record_parked(move.host, len(move.members))
-            move.owned.moved.note(entry_id, move.host, move.orders, client.running_ms)
+            move.owned.moved.record_move(entry_id, move.host, move.orders, client.running_ms)
     replies.raise_failure()
 
 
@@ -104,14 +106,14 @@ def _surplus_command(owned: OwnedPartition, host: str) -> tuple[Value, ...]:
     return ("ZRANGE", owned.keys.back + host, hot_max, hot_max + URLS_AT_ONCE - 1)
 
 
-def _movable(owned: OwnedPartition, members: Sequence[bytes]) -> Sequence[bytes]:
+def _movable_members(owned: OwnedPartition, members: Sequence[bytes]) -> Sequence[bytes]:
     """Return the URLs that may be moved. Those suspected of killing a node stay: the disk does not record it."""
     if not owned.suspects:
         return members
     return [member for member in members if int(member.partition(b":")[0]) not in owned.suspects]
 
 
-def _queued(host: str, member: bytes) -> QueuedUrl:
+def _queued_url(host: str, member: bytes) -> QueuedUrl:
     try:
         fields = unpack_member(member)
         return QueuedUrl(fields.key, host, fields.priority, fields.flags | UNCHECKED, fields.body)

@@ -25,7 +25,7 @@ ASKED = "asked"
 """The mark of the rules by which URLs are withheld, see `StepSources.asked_mark`."""
 
 
-class Publishing:
+class PublishedCounts:
     """The published counts of one partition; `is_owed` if Redis may not know the latest."""
 
     def __init__(
@@ -61,6 +61,7 @@ class Publishing:
             "waiting": schedule.waiting + schedule.timed,
             "revisits": len(state.turns.timed),
             "overdue": state.turns.timed.overdue,
+            "next_visit_s": schedule.next_timed_s if schedule.timed else 0,
             "withheld": schedule.withheld,
             "unrunnable": schedule.unrunnable,
             "unrunnable_methods": methods_field(state.turns.unrunnable.waiting) if schedule.unrunnable else "",

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from bigcrawl.clock import Clock
     from bigcrawl.exceptions import BigcrawlError
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.redisdb.scripts import Call, Identity, Reconciled
+    from bigcrawl.redisdb.scripts import Call, Identity, ReconcileReply
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
     from bigcrawl.scheduler.records.held import HeldUrl
@@ -50,7 +50,7 @@ ROW_BYTES = 64
 
 
 @dataclass(slots=True)
-class _Portion:
+class _RowPortion:
     held: list[tuple[int, str, int, bytes]] = field(default_factory=list)
     sent_ends: list[tuple[int]] = field(default_factory=list)
     lately: list[HeldUrl] = field(default_factory=list)
@@ -86,11 +86,7 @@ class Reconciliation:
         return next(self._generations)
 
     async def settle_doubts(self) -> None:
-        """Bring both sides in line for partitions with a lost reply. Nothing may be taken or ended meanwhile.
-
-        Raises:
-            TransientStoreError: Redis is unreachable. The partitions stay in doubt.
-        """
+        """Bring both sides in line for partitions with a lost reply. Nothing may be taken or ended meanwhile."""
         await self._settle_all(self._client.in_doubt, has_forgotten=False)
 
     async def settle_forgotten(self) -> None:
@@ -102,62 +98,66 @@ class Reconciliation:
         before = client.take_doubts()  # partitions that come into doubt from here on are compared next time
         try:
             doubtful = [by_number[partition] for partition in sorted(partitions) if partition in by_number]
-            for lost in await self._compare(doubtful, has_forgotten=has_forgotten):
-                self._table.lose(lost)
+            for lost in await self._compare_partitions(doubtful, has_forgotten=has_forgotten):
+                self._table.remove_lost(lost)
         except BaseException:
             client.return_doubts(before)
             raise
 
-    async def _compare(self, partitions: Sequence[OwnedPartition], *, has_forgotten: bool) -> list[OwnedPartition]:
+    async def _compare_partitions(
+        self, partitions: Sequence[OwnedPartition], *, has_forgotten: bool
+    ) -> list[OwnedPartition]:
         held = self._held.by_partitions(owned.keys.partition for owned in partitions)
-        works = [_Work(owned, held[owned.keys.partition], self.next_generation()) for owned in partitions]
+        works = [
+            _PartitionComparison(owned, held[owned.keys.partition], self.next_generation()) for owned in partitions
+        ]
         for work in works:
-            work.divide(self._rows(work.owned, work.held, has_forgotten=has_forgotten))
+            work.divide_rows(self._rows_to_compare(work.owned, work.held, has_forgotten=has_forgotten))
         lost: list[OwnedPartition] = []
         failed: BigcrawlError | None = None
         while works:
             delay_ms = self._delay_ms if has_forgotten else 0
-            calls = [work.next_call(delay_ms, self._client.server) for work in works]
+            calls = [work.next_call(delay_ms, self._client.server_run_id) for work in works]
             replies = sort_replies(works, await self._client.run_each(calls))
             lost += [work.owned for work in replies.lost]
             failed = failed or replies.failed
             for work, result in replies.done:
-                work.note(result)
+                work.add_reply(result)
                 if not work.portions:
-                    self._settle(work, result)
+                    self._adopt_reply(work, result)
             works = [work for work, _ in replies.done if work.portions]
         if failed is not None:
             raise failed
         return lost
 
-    def _settle(self, work: _Work, last: Reconciled) -> None:
+    def _adopt_reply(self, work: _PartitionComparison, last: ReconcileReply) -> None:
         ended = set(work.ended)
         self._tell_ended(work.owned, [url for url in work.held if url.seq in ended])
         work.owned.settle(work.identity, last, [url.host for url in work.held if url.seq not in ended])
         self._table.record_owed(work.owned)
         self._table.news.to_tend.add(work.owned)
 
-    def _rows(self, owned: OwnedPartition, held: list[HeldUrl], *, has_forgotten: bool) -> _Portion:
+    def _rows_to_compare(self, owned: OwnedPartition, held: list[HeldUrl], *, has_forgotten: bool) -> _RowPortion:
         if not has_forgotten:
-            rows = [_row(url) for url in held if not url.is_end_sent]
-            return _Portion(rows, [(url.seq,) for url in held if url.is_end_sent])
-        rows = [_row(url) for url in held]
-        places = [place for url in held for place in _places(url)]
+            rows = [_row_of(url) for url in held if not url.is_end_sent]
+            return _RowPortion(rows, [(url.seq,) for url in held if url.is_end_sent])
+        rows = [_row_of(url) for url in held]
+        places = [place for url in held for place in _possible_places(url)]
         partition = owned.keys.partition
         lately = self._held.lately_of(partition)
         gone = {url.seq for url in held} | {url.seq for url in lately if _is_gone(url)}
-        places += [place for url in lately if url.seq in gone for place in _places(url)]
-        places += owned.moved.merged(owned.disk.manifest.inbox_id)
-        rests = self._held.rests(partition, self._clock.monotonic_ms())
-        return _Portion(rows, [], lately, places, rests)
+        places += [place for url in lately if url.seq in gone for place in _possible_places(url)]
+        places += owned.moved.places_of_merged(owned.disk.manifest.inbox_id)
+        rests = self._held.lost_rests(partition, self._clock.monotonic_ms())
+        return _RowPortion(rows, [], lately, places, rests)
 
 
 @dataclass(slots=True)
-class _Work:
+class _PartitionComparison:
     owned: OwnedPartition
     held: list[HeldUrl]
     generation: int
-    portions: list[_Portion] = field(default_factory=list)
+    portions: list[_RowPortion] = field(default_factory=list)
     sent: int = 0
     ended: list[int] = field(default_factory=list)
     earlier: list[tuple[int]] = field(default_factory=list)
@@ -166,13 +166,13 @@ class _Work:
     def identity(self) -> Identity:
         return replace(self.owned.identity, generation=self.generation)
 
-    def divide(self, whole: _Portion) -> None:
+    def divide_rows(self, whole: _RowPortion) -> None:
         self.portions = _in_portions(whole)
 
-    def note(self, reply: Reconciled) -> None:
+    def add_reply(self, reply: ReconcileReply) -> None:
         self.ended += reply.ended
 
-    def next_call(self, delay_ms: int, server: str) -> Call[Reconciled]:
+    def next_call(self, delay_ms: int, server: str) -> Call[ReconcileReply]:
         portion = self.portions.pop(0)
         is_last = not self.portions
         self.sent += 1
@@ -184,7 +184,7 @@ class _Work:
             portion.held,
             self.earlier if is_last else (),
             portion.sent_ends,
-            [_row(url)[:3] for url in portion.lately if _is_gone(url)],
+            [_row_of(url)[:3] for url in portion.lately if _is_gone(url)],
             portion.places,
             portion.rests,
             outcomes=b"".join([url.end_rows for url in portion.lately]),
@@ -196,21 +196,21 @@ class _Work:
         return call
 
 
-def _in_portions(whole: _Portion) -> list[_Portion]:
+def _in_portions(whole: _RowPortion) -> list[_RowPortion]:
     """Divide the rows of a comparison by size. Held URLs come first, because a URL must never be nowhere."""
     rows = len(whole.held) + len(whole.sent_ends) + len(whole.lately) + len(whole.places) + len(whole.rests)
     more_bytes = sum(len(row[3]) for row in whole.held) + sum(map(_told_bytes, whole.lately))
     if ROW_BYTES * rows + more_bytes <= PORTION_BYTES:
         return [whole]
-    portions = [_Portion(held=rows) for rows in _pieces(whole.held, lambda row: len(row[3]))]
-    portions += [_Portion(sent_ends=rows) for rows in _pieces(whole.sent_ends)]
-    portions += [_Portion(lately=rows) for rows in _pieces(whole.lately, _told_bytes)]
-    portions += [_Portion(places=rows) for rows in _pieces(whole.places)]
-    portions += [_Portion(rests=dict(rows)) for rows in _pieces(list(whole.rests.items()))]
+    portions = [_RowPortion(held=rows) for rows in _bounded_pieces(whole.held, lambda row: len(row[3]))]
+    portions += [_RowPortion(sent_ends=rows) for rows in _bounded_pieces(whole.sent_ends)]
+    portions += [_RowPortion(lately=rows) for rows in _bounded_pieces(whole.lately, _told_bytes)]
+    portions += [_RowPortion(places=rows) for rows in _bounded_pieces(whole.places)]
+    portions += [_RowPortion(rests=dict(rows)) for rows in _bounded_pieces(list(whole.rests.items()))]
     return portions
 
 
-def _pieces(rows: list[T], more_bytes: Callable[[T], int] = lambda row: 0) -> Iterator[list[T]]:
+def _bounded_pieces(rows: list[T], more_bytes: Callable[[T], int] = lambda row: 0) -> Iterator[list[T]]:
     piece: list[T] = []
     size = 0
     for row in rows:
@@ -224,8 +224,8 @@ def _pieces(rows: list[T], more_bytes: Callable[[T], int] = lambda row: 0) -> It
         yield piece
 
 
-def _row(url: HeldUrl) -> tuple[int, str, int, bytes]:
-    return url.seq, url.host, _order(url), url.member
+def _row_of(url: HeldUrl) -> tuple[int, str, int, bytes]:
+    return url.seq, url.host, _order_of(url), url.member
 
 
 def _is_gone(url: HeldUrl) -> bool:
@@ -236,11 +236,11 @@ def _told_bytes(url: HeldUrl) -> int:
     return len(url.end_rows) + (len(url.again.url.body) if url.again is not None else 0)
 
 
-def _order(url: HeldUrl) -> int:
+def _order_of(url: HeldUrl) -> int:
     return order_of(url.fields.priority, url.seq)
 
 
-def _places(url: HeldUrl) -> list[tuple[str, int]]:
+def _possible_places(url: HeldUrl) -> list[tuple[str, int]]:
     """Return the possible places of the URL in its host's queue: before it was taken, and of its next try."""
-    orders = [_order(url)] if url.next_order is None else [_order(url), url.next_order]
+    orders = [_order_of(url)] if url.next_order is None else [_order_of(url), url.next_order]
     return [(url.host, order) for order in orders]

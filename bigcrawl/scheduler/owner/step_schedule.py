@@ -79,10 +79,7 @@ class StepSchedule:
         return self.waiting > 0 and (self._stalled_at is None or hot < self._stalled_at)
 
     def wants_outcomes(self, now_ms: int, step_ms: int, *, idle: bool = False) -> bool:
-        """Whether a step is due for entries without URLs, which usually wait for a step with URLs.
-
-        An `idle` node folds them at once, because the crawl cannot finish before.
-        """
+        """Whether a step is due for entries without URLs, which wait for others unless the node is `idle`."""
         inbox = self._inbox
         if idle:
             step_ms = STARVED_STEP_MS
@@ -102,10 +99,7 @@ class StepSchedule:
         return self.stepped_ms + next_ms
 
     def record_disk(self, state: PartitionState, given_up: Iterable[str], releasable: int = 0) -> None:
-        """Count the URLs that wait on disk; `releasable` of the unrunnable ones may be tried now.
-
-        May run in a worker thread.
-        """
+        """Count the URLs that wait on disk; `releasable` unrunnable ones may be tried. May run in a worker thread."""
         self.withheld = state.withheld(given_up)
         self.waiting = state.waiting - self.withheld + releasable
         self.unrunnable = len(state.turns.unrunnable) - releasable

@@ -13,7 +13,7 @@ class Timetable:
         self._heap: list[tuple[int, int]] = []  # outdated once its partition has another time
         self._entries_max = ENTRIES_MIN
 
-    def note(self, partition: int, due_ms: int) -> None:
+    def set_time(self, partition: int, due_ms: int) -> None:
         """Replace the time of a partition; `NEVER_MS` or later for none."""
         if due_ms >= NEVER_MS:
             self._times.pop(partition, None)
@@ -32,7 +32,7 @@ class Timetable:
             heappop(heap)
         return heap[0][0] if heap else NEVER_MS
 
-    def take(self, upto_ms: float) -> list[int]:
+    def take_due(self, upto_ms: float) -> list[int]:
         taken: list[int] = []
         while self.next_ms <= upto_ms:
             taken.append(heappop(self._heap)[1])

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 
 class CommittedFiles:
-    """The committed manifest of an epoch, and the last durable one."""
-
     def __init__(
         self,
         directory: Path,
@@ -89,7 +87,7 @@ class CommittedFiles:
             _, offset, length = place
             with store_errors(self._directory):
                 data = self.own.read(MANIFEST, offset, length)
-            yield decode_admit_batch(self.own.place(MANIFEST), data, offset)
+            yield decode_admit_batch(self.own.relative_path(MANIFEST), data, offset)
 
     def forget_batches(self, upto: int) -> None:
         self._forgotten = max(self._forgotten, min(upto, self.manifest.batch_number))
@@ -98,12 +96,12 @@ class CommittedFiles:
         self._without_text_upto = max(self._without_text_upto, upto)
 
     @property
-    def untold(self) -> bytes:
+    def unsent_rows(self) -> bytes:
         """Rows that are owed to other partitions; an earlier owner may have sent them."""
         return self.manifest.untold[self._told :]
 
     def record_delivered(self, rows: bytes) -> None:
-        assert self.untold.startswith(rows), "what was sent waited first"
+        assert self.unsent_rows.startswith(rows), "what was sent waited first"
         self._told += len(rows)
 
     @property
@@ -154,9 +152,9 @@ class CommittedFiles:
         assert numbers == sorted(set(numbers)), "batches are numbered once"
         assert all(number <= manifest.batch_number for number in numbers), "none is ahead"
         for name, length in manifest.files_needed().items():
-            assert self.own.files.size(self.own.place(name)) >= length, f"{name} holds what is committed"
+            assert self.own.files.size(self.own.relative_path(name)) >= length, f"{name} holds what is committed"
         if not self._is_begun:
             return
-        committed = decode_manifest(self.own.place(MANIFEST), self.own.read(MANIFEST, 0, self._log.size))
+        committed = decode_manifest(self.own.relative_path(MANIFEST), self.own.read(MANIFEST, 0, self._log.size))
         assert committed == manifest, "what is on disk is what is in memory"
         assert list(committed.parked.chains) == list(manifest.parked.chains), "and hosts have the same turns"

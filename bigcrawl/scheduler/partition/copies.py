@@ -1,7 +1,4 @@
-"""Copies of a partition in a store, and how one is restored into the partition's directory.
-
-A copy is restored into `fetched/`, which becomes the epoch directory by one rename, and is never read before.
-"""
+"""Copies of a partition in a store, restored into `fetched/`, which becomes the epoch directory by one rename."""
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-"""Reads a partition's directory, `<state>/p<id>`, without opening the partition."""
-
 from __future__ import annotations
 
 from contextlib import suppress

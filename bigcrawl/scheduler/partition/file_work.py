@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from bigcrawl.exceptions import CorruptionError, OwnershipLostError, TransientStoreError
-from bigcrawl.scheduler.partition.yielding_files import YieldingFiles
+from bigcrawl.scheduler.partition.yielding_files import ThrottledFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -64,16 +64,16 @@ class FileWork:
         sign_ms = self._sign_ms
         return sign_ms is not None and self._clock.monotonic_ms() - sign_ms >= self._patience_ms
 
-    def look(self) -> bool:
+    def check_for_hang(self) -> bool:
         stands_still = self.stands_still
         if stands_still and not self._is_reported:
             logger.error(
-                "the state's disk has not answered for %(seconds)d s: this node takes nothing more, and leaves its "
-                "partitions to others until it does",
+                "the state's disk has not answered for %(seconds)d s: this node takes no more URLs and leaves its "
+                "partitions to other nodes until it answers",
                 {"seconds": self._patience_ms // 1000},
             )
         elif self._is_reported and not stands_still:
-            logger.info("the state's disk answers again: the node goes on")
+            logger.info("the state's disk answers again: the node continues")
         self._is_reported = stands_still
         return stands_still
 
@@ -83,7 +83,7 @@ class FileThread:
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="bigcrawl-fold")
         self._syncing = ThreadPoolExecutor(SYNCS_AT_ONCE, thread_name_prefix="bigcrawl-sync")
         self.work = FileWork(clock, patience_ms)
-        self.files = YieldingFiles(may_rest, self.work.record_sign)
+        self.files = ThrottledFiles(may_rest, self.work.record_sign)
 
     def close(self, *, wait: bool) -> None:
         self._worker.shutdown(wait=wait)

@@ -1,7 +1,4 @@
-"""The manifest: all committed state of a partition, except the contents of the files that it names.
-
-To change the fields, raise the log's format version (docs/file-formats.md).
-"""
+"""The manifest: all committed state but files' contents. For new fields, raise the log's format version."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.scheduler.partition.tables import COUNTS, KINDS, NO_TABLES
 from bigcrawl.scheduler.queues.fifo import Cursor, FifoState
 from bigcrawl.scheduler.queues.front_queues import LEVELS
-from bigcrawl.scheduler.queues.parked_queues import EMPTY_PARKED, Extent, HostChains, ParkedState
+from bigcrawl.scheduler.queues.parked_queues import EMPTY_PARKED, ChainExtent, HostChains, ParkedState
 from bigcrawl.scheduler.queues.segments import Segment
 from bigcrawl.scheduler.queues.turn_state import FIRST_TURN, TurnState
 
@@ -39,7 +36,7 @@ class BatchPlace(NamedTuple):
     length: int
 
 
-class Sizes(NamedTuple):
+class PartitionSizes(NamedTuple):
     """Sizes in bytes of URLSeen, of the other tables, and of the queues (including parked URLs)."""
 
     seen: int
@@ -84,14 +81,14 @@ class Manifest:
     counts: Mapping[str, int] = field(default_factory=dict)
     untold: bytes = b""
 
-    def sizes(self) -> Sizes:
+    def sizes(self) -> PartitionSizes:
         tables = {
             name: sum(run.length for run in table.runs) + table.memtable.nbytes for name, table in self.tables.items()
         }
         segments = [segment for state in self.queues.values() for segment in state.segments]
         seen = tables.get("seen", 0)
         queues = sum(segment.length for segment in (*segments, *self.parked.segments))
-        return Sizes(seen, sum(tables.values()) - seen, queues)
+        return PartitionSizes(seen, sum(tables.values()) - seen, queues)
 
     def files_needed(self) -> dict[str, int]:
         needed = {run.name: run.length for table in self.tables.values() for run in table.runs}
@@ -105,7 +102,7 @@ _APART = frozenset({"tables", "queues", "parked", "retained", "counts"})
 _PLAIN = tuple(name for name in Manifest.__slots__ if name not in _APART)
 
 
-def changes(before: Manifest | None, after: Manifest) -> Fields:
+def manifest_changes(before: Manifest | None, after: Manifest) -> Fields:
     """Return the difference between two manifests, without `retained`; None stands for an empty manifest."""
     if before is None:
         fields = {name: getattr(after, name) for name in _PLAIN}
@@ -140,10 +137,10 @@ def apply_changes(path: str | PathLike[str], all_changes: Iterable[Fields], reta
             if row is None:
                 del queues[name]
             else:
-                queues[name] = _queue(row)
+                queues[name] = _parse_queue(row)
         if "parked" in change:
             rows, next_number, *moved = change.pop("parked")
-            segments = _segments(rows)
+            segments = _parse_segments(rows)
             _apply_chain_changes(chains, *moved)
         fields |= change
     if "repeats" not in fields:
@@ -151,8 +148,8 @@ def apply_changes(path: str | PathLike[str], all_changes: Iterable[Fields], reta
     fields["turns"] = TurnState(*fields["turns"])
     if unknown := (runs.keys() | records.keys()) - KINDS.keys() | fields.keys() - {*COUNTS, *_PLAIN}:
         raise ConfigError(
-            f"{path} has state of features that this version of bigcrawl lacks: {', '.join(sorted(unknown))}; go on "
-            "with a version that has them (see bigcrawl/feature_list.py)"
+            f"{path} has state of features that this version of bigcrawl lacks: {', '.join(sorted(unknown))}; "
+            f"continue with a version that has them (see bigcrawl/feature_list.py)"
         )
     counts = {name: fields.pop(name) for name in COUNTS if name in fields}
     return Manifest(
@@ -191,7 +188,7 @@ Chain = tuple[str, "HostChains"]
 def _chain_changes(
     before: Mapping[str, HostChains], after: Mapping[str, HostChains]
 ) -> tuple[list[str], list[Chain], list[Chain]]:
-    """Return hosts that left the order of turns, hosts with other chains at the same place, and hosts at the end."""
+    """Return hosts that have no chains any more, hosts whose chains changed, and hosts that were added at the end."""
     removed: list[str] = []
     changed: list[Chain] = []
     rest = iter(after.items())
@@ -212,13 +209,13 @@ def _apply_chain_changes(
     for host in removed:
         del chains[host]
     for host, levels in (*changed, *tail):
-        chains[host] = {level: tuple(Extent(*row) for row in rows) for level, rows in levels.items()}
+        chains[host] = {level: tuple(ChainExtent(*row) for row in rows) for level, rows in levels.items()}
 
 
-def _segments(rows: Sequence[tuple[int, int, int]]) -> tuple[Segment, ...]:
+def _parse_segments(rows: Sequence[tuple[int, int, int]]) -> tuple[Segment, ...]:
     return tuple(Segment(*row) for row in rows)
 
 
-def _queue(row: tuple[Sequence[tuple[int, int, int]], int, tuple[int, int, int], int]) -> FifoState:
+def _parse_queue(row: tuple[Sequence[tuple[int, int, int]], int, tuple[int, int, int], int]) -> FifoState:
     segments, next_number, head, count = row
-    return FifoState(_segments(segments), next_number, Cursor(*head), count)
+    return FifoState(_parse_segments(segments), next_number, Cursor(*head), count)

@@ -23,7 +23,7 @@ from bigcrawl.drum.files import replace_surely
 from bigcrawl.drum.log_records import HEADER_BYTES, check_header, encode_header
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.scheduler.partition.admit_batch import check_admit_batch, decode_admit_batch, encode_admit_batch
-from bigcrawl.scheduler.partition.manifest import BatchPlace, apply_changes, changes
+from bigcrawl.scheduler.partition.manifest import BatchPlace, apply_changes, manifest_changes
 from bigcrawl.scheduler.queues.epoch_directory import MANIFEST
 
 if TYPE_CHECKING:
@@ -73,10 +73,7 @@ class ManifestLog:
         return self._size > max(LOG_BYTES_MAX, 2 * self._first_bytes)
 
     def begin(self, manifest: Manifest, batches: Sequence[bytes], *, synced: bool = False) -> Manifest:
-        """Write a log of one record, and rename it over the existing log.
-
-        Return the manifest with the new places of its batches.
-        """
+        """Write a log of one record over the existing one. Return the manifest with the places of its batches."""
         manifest, data = encode_log(manifest, batches)
         self._files.write_new(self._temporary, (data,))
         if synced:
@@ -86,12 +83,9 @@ class ManifestLog:
         return manifest
 
     def begin_anew(self, without_text_upto: int = 0) -> Manifest:
-        """Replace the log by a synced one with a single record.
-
-        Admit batches up to `without_text_upto` keep only their keys.
-        """
+        """Replace the log by a synced one of one record; batches up to `without_text_upto` keep only their keys."""
         assert self._manifest is not None, "a log is begun once before it is begun anew"
-        places, batches = self._manifest.retained, self._retained()
+        places, batches = self._manifest.retained, self._retained_batches()
         for at, (place, batch) in enumerate(zip(places, batches, strict=True)):
             if self._without_text_upto < place.number <= without_text_upto:
                 old = decode_admit_batch(self._path, batch, place.offset)
@@ -107,7 +101,7 @@ class ManifestLog:
             place = BatchPlace(manifest.batch_number, self._size + _RECORD_BYTES, len(batch))
             manifest = replace(manifest, retained=(*manifest.retained, place))
         record = encode_record(self._manifest, manifest, [batch] if batch else [])
-        self._cut()
+        self._cut_torn_rest()
         self._check_size()
         self._has_rest = True
         # The log must not be created again if a later owner has removed this epoch.
@@ -118,12 +112,12 @@ class ManifestLog:
 
     def copy(self) -> bytes:
         assert self._manifest is not None, "a log is begun once before it is copied"
-        batches = self._retained()
+        batches = self._retained_batches()
         for place, batch in zip(self._manifest.retained, batches, strict=True):
             check_admit_batch(self._path, batch, place.offset)
         return encode_log(self._manifest, batches)[1]
 
-    def _retained(self) -> list[bytes]:
+    def _retained_batches(self) -> list[bytes]:
         assert self._manifest is not None, "a log is begun first"
         places = self._manifest.retained
         start = places[0].offset if places else self._size
@@ -131,7 +125,7 @@ class ManifestLog:
         return [data[at - start : at - start + length] for _, at, length in places]
 
     def sync(self) -> None:
-        self._cut()
+        self._cut_torn_rest()
         self._check_size()
         self._files.sync_file(self._path)
 
@@ -140,7 +134,7 @@ class ManifestLog:
         if (size := self._files.size(self._path)) != self._size:
             raise CorruptionError(self._path, min(size, self._size), f"a log of {self._size} bytes", f"{size} bytes")
 
-    def _cut(self) -> None:
+    def _cut_torn_rest(self) -> None:
         if self._has_rest:
             self._files.truncate(self._path, self._size)
             self._has_rest = False
@@ -156,7 +150,7 @@ def encode_log(manifest: Manifest, batches: Sequence[bytes]) -> tuple[Manifest, 
 
 def encode_record(before: Manifest | None, after: Manifest, batches: Sequence[bytes]) -> bytes:
     """Return the record that turns one manifest into the next; `before` is None for a log's first record."""
-    fields = changes(before, after)
+    fields = manifest_changes(before, after)
     added = after.retained[len(after.retained) - len(batches) :]
     if added:
         fields["batches"] = [(place.number, place.length) for place in added]
@@ -169,20 +163,20 @@ def encode_record(before: Manifest | None, after: Manifest, batches: Sequence[by
     return lengths + _CRC.pack(isal_zlib.crc32(lengths)) + body
 
 
-class _Record(NamedTuple):
+class _LogRecord(NamedTuple):
     fields: Fields
     batches: tuple[BatchPlace, ...]
 
 
 def decode_manifest(path: AnyPath, data: bytes) -> Manifest:
-    return _manifest_of(path, list(_records(path, data)))
+    return _manifest_of(path, list(_read_records(path, data)))
 
 
 def decode_sound_manifests(path: AnyPath, data: bytes) -> Iterator[Manifest]:
     """Yield the last manifest before the damage, then the one that it names as durable, if different."""
-    records: list[_Record] = []
+    records: list[_LogRecord] = []
     try:
-        records.extend(_records(path, data))
+        records.extend(_read_records(path, data))
     except CorruptionError:
         if not records:
             raise
@@ -192,7 +186,7 @@ def decode_sound_manifests(path: AnyPath, data: bytes) -> Iterator[Manifest]:
         yield _manifest_of(path, durable)
 
 
-def _records(path: AnyPath, data: bytes) -> Iterator[_Record]:
+def _read_records(path: AnyPath, data: bytes) -> Iterator[_LogRecord]:
     check_header(path, data, _MAGIC, _VERSION, _OLDEST_VERSION)
     at = HEADER_BYTES
     while len(data) - at >= _RECORD_BYTES:
@@ -208,13 +202,13 @@ def _records(path: AnyPath, data: bytes) -> Iterator[_Record]:
         if (found := isal_zlib.crc32(data[start:end])) != crc:
             raise CorruptionError(path, at, f"record crc32 {crc:#010x}", f"{found:#010x}")
         fields = msgpack.unpackb(data[start + batches_bytes : end], use_list=False, strict_map_key=False)
-        yield _Record(fields, _places(fields.pop("batches", ()), start))
+        yield _LogRecord(fields, _batch_places(fields.pop("batches", ()), start))
         at = end
     if at == HEADER_BYTES:
         raise CorruptionError(path, at, "a whole record", f"{len(data) - at} bytes")
 
 
-def _places(batches: Sequence[tuple[int, int]], start: int) -> tuple[BatchPlace, ...]:
+def _batch_places(batches: Sequence[tuple[int, int]], start: int) -> tuple[BatchPlace, ...]:
     places = []
     for number, length in batches:
         places.append(BatchPlace(number, start, length))
@@ -222,7 +216,7 @@ def _places(batches: Sequence[tuple[int, int]], start: int) -> tuple[BatchPlace,
     return tuple(places)
 
 
-def _manifest_of(path: AnyPath, records: Sequence[_Record]) -> Manifest:
+def _manifest_of(path: AnyPath, records: Sequence[_LogRecord]) -> Manifest:
     retained_from = 0
     retained: list[BatchPlace] = []
     for record in records:

@@ -1,8 +1,4 @@
-"""Opens a partition in a new epoch.
-
-A partition without files starts in memory, and its first step makes them (`CommittedFiles.begin`): most partitions of a
-small crawl stay empty.
-"""
+"""Opens a partition in a new epoch. One without files starts in memory: most of a small crawl stay empty."""
 
 from __future__ import annotations
 
@@ -24,7 +20,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.fold.admission import PartitionLimits
 
 
-class Opened(NamedTuple):
+class OpenedPartition(NamedTuple):
     directory: Path
     own: EpochDirectory
     log: ManifestLog
@@ -33,23 +29,25 @@ class Opened(NamedTuple):
     set_aside: int
 
 
-def open_epoch(directory: Path, epoch: int, files: Files, limits: PartitionLimits, *, fall_back: bool) -> Opened:
+def open_epoch(
+    directory: Path, epoch: int, files: Files, limits: PartitionLimits, *, fall_back: bool
+) -> OpenedPartition:
     with store_errors(directory):
         if not list_epochs(directory, files):
             own, manifest = EpochDirectory(epoch_path(directory, epoch), epoch, files), Manifest(epoch, number=1)
-            return _opened(directory, own, ManifestLog(own.path, files), manifest, limits)
+            return _open_directory(directory, own, ManifestLog(own.path, files), manifest, limits)
         with new_epoch(directory, epoch, files) as own:
             inherited = take_over(directory, own, fall_back=fall_back)
             manifest, batches = inherited or (Manifest(epoch), [])
             manifest = replace(manifest, epoch=epoch, number=manifest.number + 1, durable=0)
             log = ManifestLog(own.path, own.files)
             manifest = log.begin(manifest, batches)
-            return _opened(directory, own, log, manifest, limits)
+            return _open_directory(directory, own, log, manifest, limits)
 
 
-def _opened(
+def _open_directory(
     directory: Path, own: EpochDirectory, log: ManifestLog, manifest: Manifest, limits: PartitionLimits
-) -> Opened:
+) -> OpenedPartition:
     selector = Selector(manifest.credits, limits.priority_bias, Levels.of_number(limits.front_queues))
     state = PartitionState.restore(own, manifest, selector)
-    return Opened(directory, own, log, manifest, state, own.count_set_aside())
+    return OpenedPartition(directory, own, log, manifest, state, own.count_set_aside())

@@ -23,7 +23,7 @@ from bigcrawl.scheduler.partition.fold.feature import divisors_of
 from bigcrawl.scheduler.partition.fold.seen import entries_after
 from bigcrawl.scheduler.partition.fold.step import Step, StepFold
 from bigcrawl.scheduler.partition.fold.step_sources import StepSources
-from bigcrawl.scheduler.partition.opening import Opened, open_epoch
+from bigcrawl.scheduler.partition.opening import OpenedPartition, open_epoch
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.observed import weight_of
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.drum.files import Files
     from bigcrawl.drum.format import KeyArray
-    from bigcrawl.scheduler.partition.fold.budget_source import Budgets, PldKeyOf, PldOf
+    from bigcrawl.scheduler.partition.fold.budget_source import BudgetsInForce, PldKeyOf, PldOf
     from bigcrawl.scheduler.partition.manifest import Manifest
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
@@ -54,7 +54,11 @@ class Partition:
     """
 
     def __init__(
-        self, opened: Opened, limits: PartitionLimits, source: BudgetSource, require_place: Callable[[], None] | None
+        self,
+        opened: OpenedPartition,
+        limits: PartitionLimits,
+        source: BudgetSource,
+        require_place: Callable[[], None] | None,
     ) -> None:
         self._directory = opened.directory
         self.committed = CommittedFiles(opened.directory, opened.own, opened.log, opened.manifest, require_place)
@@ -72,7 +76,7 @@ class Partition:
         files: Files | None = None,
         *,
         fall_back: bool = False,
-        budgets: Budgets | None = None,
+        budgets: BudgetsInForce | None = None,
         pld_of: PldOf | None = None,
         pld_key: PldKeyOf | None = None,
         require_place: Callable[[], None] | None = None,
@@ -140,7 +144,7 @@ class Partition:
                 self.committed.begin()
                 work.flush()
                 after = replace(
-                    fold.counted_in(work.described(before, self.state)),
+                    fold.counted_in(work.describe(before, self.state)),
                     inbox_id=fresh[-1].id if fresh else before.inbox_id,
                     batch_number=before.batch_number + bool(batch),
                     admitted=before.admitted + len(chosen),
@@ -167,28 +171,25 @@ class Partition:
         return self.manifest.folded_urls + self._folded_rows
 
     def fold_admitted(self, batches: Mapping[int, Sequence[int]], upto: int = 0) -> None:
-        """Commit the fact that Redis has admitted batches beyond this manifest: each of their keys is skipped once.
-
-        URLs of a missing batch up to `upto` are admitted again, with new sequence numbers.
-        """
+        """Commit that Redis admitted batches beyond this manifest. URLs of missing ones, up to `upto`, come again."""
         before, last = self.manifest, max((upto, *batches))
         if last <= before.batch_number:
             return
         beyond = range(before.batch_number + 1, last + 1)
         keys = [key for number in beyond for key in batches.get(number, ())]
         missing = sum(number not in batches for number in beyond)
-        work = self.state.skipping(keys)
+        work = self.state.without_admitted(keys)
         with store_errors(self._directory):
             self.committed.begin()
             after = replace(
-                work.described(before, self.state),
+                work.describe(before, self.state),
                 batch_number=last,
                 admitted=before.admitted + len(keys) + missing * ADMIT_URLS_MAX,
             )
             self.committed.commit(after)
         self.state = work
 
-    def ends(self, keys: KeyArray) -> tuple[npt.NDArray[np.bool_], npt.NDArray[Any]]:
+    def ends_of(self, keys: KeyArray) -> tuple[npt.NDArray[np.bool_], npt.NDArray[Any]]:
         with store_errors(self._directory):
             return self.state.tables.ends.values(keys)
 

@@ -1,7 +1,4 @@
-"""Reads a partition's files about URLs and PLDs, in a process that does not own the partition.
-
-Meanwhile the owner may replace the manifest and delete old files. So if a file is missing, all files are read again.
-"""
+"""Reads a partition's files in a process that does not own it; if the owner deletes one, all are read again."""
 
 from __future__ import annotations
 
@@ -66,13 +63,14 @@ def read_partition(
     directory: Path, key: int, pld: int, files: Files | None = None, rest: Callable[[float], None] = time.sleep
 ) -> UrlOnDisk | None:
     """Return the state of a URL in the newest manifest; None without a manifest here, as on another machine."""
-    return _read(directory, lambda _, manifest, tables: _look_up(manifest, tables, key, pld), files, rest)
+    return _read_partition(directory, lambda _, manifest, tables: _look_up(manifest, tables, key, pld), files, rest)
 
 
 class PldsOnDisk(NamedTuple):
     """Some PLDs in a partition's committed state, and the sizes of its tables.
 
-    `plds` is an upper bound, because a changed record may count twice.
+    `plds` is an upper bound, because a changed record may count twice. `turns` is how many take URLs after the current
+    one.
     """
 
     in_degrees: npt.NDArray[np.uint32]
@@ -81,6 +79,7 @@ class PldsOnDisk(NamedTuple):
     edges: int
     plds: int
     hosts: int
+    turns: int
 
 
 def read_plds(
@@ -88,15 +87,16 @@ def read_plds(
 ) -> PldsOnDisk | None:
     keys = np.array(plds, dtype=KEY_TYPE)
 
-    def look(_: EpochDirectory, __: Manifest, tables: Tables) -> PldsOnDisk:
+    def look(_: EpochDirectory, manifest: Manifest, tables: Tables) -> PldsOnDisk:
         in_degrees = tables.plds.values(keys)[1]["in_degree"] if len(keys) else np.zeros(0, dtype=np.uint32)
         said = {feature.name: feature.look_up_plds(tables, keys) for feature in all_features()}
-        return PldsOnDisk(in_degrees, said, len(tables.seen), len(tables.edges), len(tables.plds), len(tables.hosts))
+        sizes = (len(tables.seen), len(tables.edges), len(tables.plds), len(tables.hosts))
+        return PldsOnDisk(in_degrees, said, *sizes, manifest.turns.window)
 
-    return _read(directory, look, files, rest)
+    return _read_partition(directory, look, files, rest)
 
 
-class Waiting(NamedTuple):
+class WaitingUrl(NamedTuple):
     url: QueuedUrl
     for_time: bool
     for_method: str = ""
@@ -109,13 +109,10 @@ def find_waiting(
     rest: Callable[[float], None] = time.sleep,
     *,
     prefix: str = "",
-) -> Waiting | None:
-    """Return the URL with this key if it waits on disk and its host is not away.
+) -> WaitingUrl | None:
+    """Return the URL with this key if it waits on disk, in a queue named `prefix`..., and its host is not away."""
 
-    All queues whose names begin with `prefix` may be read: a second for half a million URLs.
-    """
-
-    def look(own: EpochDirectory, manifest: Manifest, _: Tables) -> Waiting | None:
+    def look(own: EpochDirectory, manifest: Manifest, _: Tables) -> WaitingUrl | None:
         names = [name for name in manifest.queues if name.startswith(prefix) and name != KEPT]
         for name in sorted(names, key=lambda name: not name.startswith(DUE)):
             queue = Fifo.restore(own, name, manifest.queues[name])
@@ -123,19 +120,19 @@ def find_waiting(
                 for url in queue.pop_block():
                     if url.key == key:
                         method = method_of(name) if name.startswith(PREFIX) else ""
-                        return Waiting(url, name.startswith(DUE), method)
+                        return WaitingUrl(url, name.startswith(DUE), method)
         return None
 
-    return _read(directory, look, files, rest)
+    return _read_partition(directory, look, files, rest)
 
 
 def read_copies_of(
     directory: Path, files: Files | None = None, rest: Callable[[float], None] = time.sleep
 ) -> npt.NDArray[Any] | None:
-    return _read(directory, lambda _own, _manifest, tables: read_copies(tables["copies"]), files, rest)
+    return _read_partition(directory, lambda _own, _manifest, tables: read_copies(tables["copies"]), files, rest)
 
 
-def _read(
+def _read_partition(
     directory: Path,
     look: Look[T],
     files: Files | None,
@@ -159,7 +156,7 @@ def _read_newest(directory: Path, look: Look[T], files: Files) -> T | None:
         return None
     own = EpochDirectory(epoch_path(directory, committed[0]), committed[0], files)
     try:
-        manifest = decode_manifest(own.place(MANIFEST), own.read(MANIFEST))
+        manifest = decode_manifest(own.relative_path(MANIFEST), own.read(MANIFEST))
         return look(own, manifest, Tables.restore(own, manifest.tables))
     except FileNotFoundError as missing:
         raise CorruptionError(missing.filename, 0, "a file the manifest names", "no file") from missing

@@ -1,8 +1,4 @@
-"""The points of a partition (its states in the store), and how far they allow Redis to be trimmed.
-
-With a store, only a point in the store is durable. The inbox is trimmed to the point before the last one, so that a
-node can start from either of the two.
-"""
+"""The points of a partition in the store. Redis is trimmed to the last but one, so that either serves a new owner."""
 
 from __future__ import annotations
 
@@ -42,10 +38,10 @@ class StoredPoints:
 
     @property
     def is_far_behind(self) -> bool:
-        return self._ahead >= AHEAD_URLS_MAX
+        return self._entries_ahead >= AHEAD_URLS_MAX
 
     @property
-    def _ahead(self) -> int:
+    def _entries_ahead(self) -> int:
         return self._disk.folded_ever - self._folded
 
     def is_due(self, now_ms: int, interval_ms: int, checkpoint: int = 0) -> bool:
@@ -53,7 +49,7 @@ class StoredPoints:
             return False
         if checkpoint > self.checkpoint:
             interval_ms = min(interval_ms, ORDERED_MS)
-        wait_ms = min(interval_ms, SOON_MS) if self._ahead >= AHEAD_URLS_SOON else interval_ms
+        wait_ms = min(interval_ms, SOON_MS) if self._entries_ahead >= AHEAD_URLS_SOON else interval_ms
         return now_ms - self.tried_ms >= wait_ms
 
     def record_order(self, checkpoint: int) -> bool:

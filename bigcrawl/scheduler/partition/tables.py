@@ -1,5 +1,3 @@
-"""A partition's tables, each a bucket of DRUM (docs/file-formats.md)."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeVar

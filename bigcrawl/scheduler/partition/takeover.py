@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _TAKE_OVER_TRIES = 4
 
 
-class Inherited(NamedTuple):
+class InheritedFiles(NamedTuple):
     manifest: Manifest
     batches: list[bytes]
 
@@ -63,7 +63,7 @@ def begin_epoch(directory: Path, epoch: int, files: Files) -> EpochDirectory:
     return own
 
 
-def take_over(directory: Path, own: EpochDirectory, *, fall_back: bool = False) -> Inherited | None:
+def take_over(directory: Path, own: EpochDirectory, *, fall_back: bool = False) -> InheritedFiles | None:
     """Fill the directory of a new epoch with links to all files that the newest manifest refers to.
 
     With `fall_back`, a damaged state is replaced by the last sound one, and then by the last durable one.
@@ -78,9 +78,9 @@ def take_over(directory: Path, own: EpochDirectory, *, fall_back: bool = False) 
             return None
         for source in committed if fall_back else committed[:1]:
             try:
-                return _inherit(epoch_path(directory, source), own, fall_back=fall_back)
+                return _link_inherited(epoch_path(directory, source), own, fall_back=fall_back)
             except FileNotFoundError as missing:
-                error = _lost(missing)
+                error = _missing_file_error(missing)
             except CorruptionError as damaged:
                 error = damaged
             _make_empty(own.path, files)
@@ -105,7 +105,7 @@ def remove_older_epochs(own: EpochDirectory) -> None:
             remove_epoch(epoch_path(directory, epoch), own.files)
 
 
-def _inherit(source: Path, own: EpochDirectory, *, fall_back: bool) -> Inherited:
+def _link_inherited(source: Path, own: EpochDirectory, *, fall_back: bool) -> InheritedFiles:
     path = source / MANIFEST
     log = own.files.read(path)
     manifests = list(decode_sound_manifests(path, log)) if fall_back else [decode_manifest(path, log)]
@@ -120,7 +120,7 @@ def _inherit(source: Path, own: EpochDirectory, *, fall_back: bool) -> Inherited
                 raise
             _make_empty(own.path, own.files)
         else:
-            return Inherited(manifest, [log[at : at + length] for _, at, length in manifest.retained])
+            return InheritedFiles(manifest, [log[at : at + length] for _, at, length in manifest.retained])
 
 
 def _link_all(source: Path, manifest: Manifest, own: EpochDirectory) -> None:
@@ -132,7 +132,7 @@ def _link_all(source: Path, manifest: Manifest, own: EpochDirectory) -> None:
             raise CorruptionError(path, size, f"{length} bytes", f"{size} bytes")
 
 
-def _lost(missing: FileNotFoundError) -> CorruptionError:
+def _missing_file_error(missing: FileNotFoundError) -> CorruptionError:
     error = CorruptionError(missing.filename, 0, "a file the manifest names", "no file")
     error.__cause__ = missing
     return error

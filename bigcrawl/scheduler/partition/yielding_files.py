@@ -1,9 +1,4 @@
-"""Files whose large writes yield the CPU to fetching: they pause between parts.
-
-A merge of millions of keys takes a second of CPU, and only steps of the node's own partitions wait for it.
-
-Source: PolyBot §4.2, whose crawl nearly stopped for minutes while its data structures were merged.
-"""
+"""Files whose large writes pause between parts, so that merges yield the CPU to fetching. Source: PolyBot §4.2."""
 
 from __future__ import annotations
 
@@ -22,7 +17,7 @@ RESTS = 5  # a rest takes this many times its part, so the loop loses a twelfth 
 LOOK_S = 0.02  # between two checks whether the merge may still rest
 
 
-class YieldingFiles(DiskFiles):
+class ThrottledFiles(DiskFiles):
     """The file system, for a thread that shares its core with the loop; `may_rest` is called in that thread."""
 
     def __init__(self, may_rest: Callable[[], bool], record_sign: Callable[[], None] = lambda: None) -> None:
@@ -55,10 +50,10 @@ class YieldingFiles(DiskFiles):
             self._record_sign()
             used_s = time.thread_time() - began_s
             if used_s >= PORTION_S:
-                self._rest(RESTS * used_s)
+                self._pause(RESTS * used_s)
                 began_s = time.thread_time()
 
-    def _rest(self, seconds: float) -> None:
+    def _pause(self, seconds: float) -> None:
         until_s = time.monotonic() + seconds
         while self._may_rest() and (left_s := until_s - time.monotonic()) > 0:
             time.sleep(min(left_s, LOOK_S))

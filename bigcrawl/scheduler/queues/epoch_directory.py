@@ -37,15 +37,15 @@ class EpochDirectory:
         self._lists_all = False
         self._is_named = False
 
-    def place(self, name: str) -> str:
+    def relative_path(self, name: str) -> str:
         return f"{self._base}/{name}"
 
     def read(self, name: str, offset: int = 0, size: int | None = None) -> bytes:
-        return self.files.read(self.place(name), offset, size)
+        return self.files.read(self.relative_path(name), offset, size)
 
     def write_at(self, name: str, offset: int, data: bytes) -> None:
         self.record_written(name)
-        self.files.write_at(self.place(name), offset, data)
+        self.files.write_at(self.relative_path(name), offset, data)
 
     def record_written(self, name: str) -> None:
         if name not in self._present:
@@ -72,7 +72,7 @@ class EpochDirectory:
 
     def sync_files(self, names: Iterable[str]) -> None:
         for name in sorted(self._unsynced.intersection(names)):
-            self.files.sync_file(self.place(name))
+            self.files.sync_file(self.relative_path(name))
             self._unsynced.discard(name)
 
     def record_renamed(self) -> None:
@@ -89,7 +89,7 @@ class EpochDirectory:
 
     def remove_all_but(self, names: Iterable[str]) -> None:
         for name in sorted(self._present.difference(names)):
-            self.files.unlink(self.place(name))
+            self.files.unlink(self.relative_path(name))
             self._present.discard(name)
             self._unsynced.discard(name)
 

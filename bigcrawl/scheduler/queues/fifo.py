@@ -1,7 +1,4 @@
-"""A first-in, first-out queue on disk.
-
-A URL that leaves in the step that added it is never written. Memory holds one decoded block.
-"""
+"""A first-in, first-out queue on disk. A URL that leaves in the step that added it is never written."""
 
 from __future__ import annotations
 
@@ -132,7 +129,7 @@ class Fifo:
             at_head = segment.number == self._segment
             if at_head and (self._offset < segment.length or segment.number == self._log.open_tail):
                 return
-            self._log.drop(segment.number)
+            self._log.forget_segment(segment.number)
 
     def _check(self) -> None:
         self._log._check()

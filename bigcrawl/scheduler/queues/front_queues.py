@@ -86,10 +86,7 @@ def level_in(written: str) -> tuple[int, int]:
 
 
 class Selector:
-    """Smooth weighted round robin: chooses the level that is furthest behind its share.
-
-    The credits are part of the manifest, so a repeated fold makes the same choices.
-    """
+    """Smooth weighted round robin over levels; the manifest has its credits, so a repeated fold chooses the same."""
 
     def __init__(
         self, balance: Iterable[int] = (0,) * LEVELS, bias: float = BIAS, levels: Levels = _BY_DEFAULT

@@ -1,5 +1,3 @@
-"""All queues of a partition by name. A step forks the queues that it changes."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

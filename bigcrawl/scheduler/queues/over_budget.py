@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _PARTS = ("failed", "arrived")
 
 
-class OverBudget:
+class OverBudgetQueue:
     """The queues of generation n, which takes URLs, and of n - 1 while that is being re-read.
 
     Invariant: no other generation has URLs.
@@ -28,13 +28,13 @@ class OverBudget:
         self._queues = queues
         self.generation = generation
         self.is_rereading = is_rereading
-        self._waiting = sum(queues.waiting(name) for name in self._names())
+        self._waiting = sum(queues.waiting(name) for name in self._queue_names())
 
     def __len__(self) -> int:
         return self._waiting
 
     def __repr__(self) -> str:
-        return f"<OverBudget urls={len(self)} generation={self.generation} rereading={self.is_rereading}>"
+        return f"<OverBudgetQueue urls={len(self)} generation={self.generation} rereading={self.is_rereading}>"
 
     @property
     def failed(self) -> int:
@@ -74,11 +74,11 @@ class OverBudget:
             urls += block
         return urls
 
-    def _names(self) -> list[str]:
+    def _queue_names(self) -> list[str]:
         oldest = self.generation - self.is_rereading
         return [f"{part}-{generation}" for generation in range(oldest, self.generation + 1) for part in _PARTS]
 
     def _check(self) -> None:
         names = [name for name in self._queues.names if name.partition("-")[0] in _PARTS]
-        assert set(names) <= set(self._names()), "URLs over budget are of this generation, or of the one re-read"
+        assert set(names) <= set(self._queue_names()), "URLs over budget are of this generation, or of the one re-read"
         assert self._waiting == sum(map(self._queues.waiting, names)), "every URL over budget is counted"

@@ -31,7 +31,7 @@ _COMPACT_SEGMENTS_MIN = 4
 _COMPACT_RATIO = 4
 
 
-class Extent(NamedTuple):
+class ChainExtent(NamedTuple):
     segment: int
     offset: int
     place: int
@@ -39,7 +39,7 @@ class Extent(NamedTuple):
 
 
 # The extents of each level of one host, never changed in place.
-HostChains = dict[int, tuple[Extent, ...]]
+HostChains = dict[int, tuple[ChainExtent, ...]]
 
 
 class ParkedState(NamedTuple):
@@ -152,14 +152,14 @@ class ParkedQueues:
             for level, urls in levels.items():
                 chain = self._chains[host].get(level, ())
                 keep = len(chain) - extents_to_join([extent.urls for extent in chain], len(urls))
-                joined = [url for extent in chain[keep:] for url in self._read(extent)]
+                joined = [url for extent in chain[keep:] for url in self._read_extent(extent)]
                 places.append((host, level, chain[:keep], [*joined, *urls]))
-        self._write(places)
+        self._write_chains(places)
         self._on_disk += self._waiting
         self._waiting = 0
         self._pending = {}
         self._drop_dead()
-        self._compact()
+        self._compact_segments()
         self._log.forget_ahead()
 
     def _take_level(self, levels: HostChains, level: int, limit: int) -> list[QueuedUrl]:
@@ -176,7 +176,7 @@ class ParkedQueues:
         self._on_disk -= len(taken)
         return taken
 
-    def _take_from(self, extent: Extent, limit: int) -> tuple[list[QueuedUrl], Extent | None]:
+    def _take_from(self, extent: ChainExtent, limit: int) -> tuple[list[QueuedUrl], ChainExtent | None]:
         urls, behind = self._log.read(extent.segment, extent.offset)
         part = urls[extent.place : extent.place + min(limit, extent.urls)]
         left = extent.urls - len(part)
@@ -184,15 +184,15 @@ class ParkedQueues:
             return part, None
         if extent.place + len(part) < len(urls):
             return part, extent._replace(place=extent.place + len(part), urls=left)
-        return part, Extent(extent.segment, behind, 0, left)
+        return part, ChainExtent(extent.segment, behind, 0, left)
 
-    def _read(self, extent: Extent) -> Iterator[QueuedUrl]:
-        rest: Extent | None = extent
+    def _read_extent(self, extent: ChainExtent) -> Iterator[QueuedUrl]:
+        rest: ChainExtent | None = extent
         while rest is not None:
             part, rest = self._take_from(rest, rest.urls)
             yield from part
 
-    def _write(self, chains: Iterable[tuple[str, int, tuple[Extent, ...], list[QueuedUrl]]]) -> None:
+    def _write_chains(self, chains: Iterable[tuple[str, int, tuple[ChainExtent, ...], list[QueuedUrl]]]) -> None:
         chains = list(chains)
         if not chains:
             return
@@ -204,16 +204,16 @@ class ParkedQueues:
             while left:
                 place = next(places)
                 left -= place.urls
-                _extend(extents, place, fresh)
+                _extend_chain(extents, place, fresh)
             self._chains[host] = {**self._chains[host], level: tuple(extents)}
 
     def _drop_dead(self) -> None:
         live = self._live_counts()
         for segment in self._log.segments:
             if segment.number not in live and segment.number != self._log.open_tail:
-                self._log.drop(segment.number)
+                self._log.forget_segment(segment.number)
 
-    def _compact(self) -> None:
+    def _compact_segments(self) -> None:
         segments = self._log.segments
         written = sum(segment.urls for segment in segments)
         if len(segments) < _COMPACT_SEGMENTS_MIN or self._on_disk * _COMPACT_RATIO > written:
@@ -223,18 +223,18 @@ class ParkedQueues:
         for host, levels in list(self._chains.items()):
             for level, chain in levels.items():
                 if any(extent.segment == victim for extent in chain):
-                    self._move(host, level, chain, victim)
+                    self._move_chain(host, level, chain, victim)
         self._drop_dead()
 
-    def _move(self, host: str, level: int, chain: tuple[Extent, ...], victim: int) -> None:
-        extents: list[Extent] = []
+    def _move_chain(self, host: str, level: int, chain: tuple[ChainExtent, ...], victim: int) -> None:
+        extents: list[ChainExtent] = []
         for extent in chain:
             if extent.segment != victim:
                 extents.append(extent)
                 continue
             fresh = len(extents)
-            for place in self._log.append(in_blocks(list(self._read(extent)))):
-                _extend(extents, place, fresh)
+            for place in self._log.append(in_blocks(list(self._read_extent(extent)))):
+                _extend_chain(extents, place, fresh)
         self._chains[host] = {**self._chains[host], level: tuple(extents)}
 
     def _live_counts(self) -> dict[int, int]:
@@ -259,10 +259,10 @@ class ParkedQueues:
 def extents_to_join(counts: Sequence[int], added: int) -> int:
     joined, total = 0, added
     while True:
-        tier = _tier(total)
+        tier = _tier_of(total)
         alike, sum_ = 0, total
         for count in reversed(counts[: len(counts) - joined]):
-            if _tier(count) > tier or sum_ + count > _EXTENT_URLS_MAX:
+            if _tier_of(count) > tier or sum_ + count > _EXTENT_URLS_MAX:
                 break
             alike, sum_ = alike + 1, sum_ + count
         if alike + 1 < _JOIN_AT:
@@ -270,12 +270,12 @@ def extents_to_join(counts: Sequence[int], added: int) -> int:
         joined, total = joined + alike, sum_
 
 
-def _tier(count: int) -> int:
+def _tier_of(count: int) -> int:
     return (count.bit_length() - 1) // 2
 
 
-def _extend(extents: list[Extent], place: BlockPlace, fresh: int) -> None:
+def _extend_chain(extents: list[ChainExtent], place: BlockPlace, fresh: int) -> None:
     if len(extents) > fresh and extents[-1].segment == place.segment:
         extents[-1] = extents[-1]._replace(urls=extents[-1].urls + place.urls)
     else:
-        extents.append(Extent(place.segment, place.offset, 0, place.urls))
+        extents.append(ChainExtent(place.segment, place.offset, 0, place.urls))

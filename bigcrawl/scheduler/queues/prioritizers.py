@@ -19,9 +19,9 @@ import numpy as np
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.feature_list import modules_of
-from bigcrawl.given import imported, made_callable
-from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, Ranks
-from bigcrawl.scheduler.records.body import look_at_link
+from bigcrawl.given import import_object, made_callable
+from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeRanks
+from bigcrawl.scheduler.records.body import known_in, look_at_link
 from bigcrawl.scheduler.records.member import NOT_RULED, PRIORITY_MAX
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl
 from bigcrawl.scoring.scores import priorities_of
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from bigcrawl.revisiting.visit import Visit
     from bigcrawl.scheduler.budgets.in_degrees import InDegreeArray
 
     NumberArray = npt.NDArray[np.int64]
@@ -56,7 +57,7 @@ class FoundUrls:
         queued: Sequence[QueuedUrl],
         in_degrees: InDegreeArray,
         are_traps: FlagArray,
-        ranks: Ranks,
+        ranks: InDegreeRanks,
         known: Mapping[str, Any] = _NOTHING,
     ) -> None:
         self._queued = queued
@@ -77,7 +78,6 @@ class FoundUrls:
 
     @property
     def urls(self) -> list[str]:
-        """The URLs as they are fetched."""
         return [link[0] for link in self._links]
 
     @property
@@ -101,13 +101,34 @@ class FoundUrls:
         """float64, shape (n,): the rank received from linking pages; an average page has 1. All 0 without ranks."""
         return self._known["received"] if "received" in self._known else np.zeros(len(self))
 
+    @cached_property
+    def visits(self) -> list[Visit | None]:
+        """What is known of pages that are visited again, see `revisiting.visit.Visit`; None for URLs never visited."""
+        from bigcrawl.revisiting.visit import Visit, VisitFormatError
+
+        found: list[Visit | None] = []
+        for url in self._queued:
+            try:
+                data = known_in(url.body)
+                found.append(Visit.unpack(data) if data else None)
+            except (ValueError, VisitFormatError):
+                found.append(None)
+        return found
+
+    @property
+    def change_rates(self) -> npt.NDArray[np.float64]:
+        """float64, shape (n,): changes a second by a page's visits so far; 0 without a change, or a second visit."""
+        from bigcrawl.revisiting.change_rate import change_rate
+
+        return np.array([0.0 if visit is None else change_rate(visit.history) for visit in self.visits])
+
     @property
     def rank_scores(self) -> npt.NDArray[np.float64]:
         """float64, shape (n,): 1 for the PLD with the most in-links of the crawl, 0 for a PLD without any."""
         total = self._ranks.total
         if not total:
             return np.zeros(len(self))
-        scores: npt.NDArray[np.float64] = 1 - np.log(self._ranks.likely(self.in_degrees)) / np.log(total + 1)
+        scores: npt.NDArray[np.float64] = 1 - np.log(self._ranks.likely_ranks(self.in_degrees)) / np.log(total + 1)
         return np.where(self.in_degrees > 0, scores, 0.0)
 
     @cached_property
@@ -139,6 +160,13 @@ def _by_quality(found: FoundUrls) -> Any:
     return np.where(found.are_traps, -1, priorities_of(found.rank_scores))
 
 
+def _by_changes(found: FoundUrls) -> Any:
+    """As by quality, but a page that is due again counts by how much of it a day changes, at most all."""
+    is_known = np.array([visit is not None for visit in found.visits], dtype=np.bool_)
+    scores = found.rank_scores * np.where(is_known, np.minimum(found.change_rates * 86_400, 1), 1)
+    return np.where(found.are_traps, -1, priorities_of(scores))
+
+
 def _by_depth(found: FoundUrls) -> Any:
     return priorities_of(1 / (1 + found.depths))
 
@@ -152,13 +180,14 @@ PRIORITIZERS: Final[dict[str, Callable[[], Prioritizer]]] = {
     "in-degree": lambda: _by_in_degree,
     "rank": lambda: _by_rank,
     "quality": lambda: _by_quality,
+    "changes": lambda: _by_changes,
     "depth": lambda: _by_depth,
     **{name: make for module in modules_of("prioritizers") for name, make in module.PRIORITIZERS.items()},
 }
 """Makers of the built-in prioritizers; each prioritizer may cache scores."""
 
 
-class Prioritizing:
+class SafePrioritizer:
     """A prioritizer with the crawl's current ranks, which never fails a step.
 
     With a new `generation`, URLs on disk are scored again.
@@ -167,7 +196,7 @@ class Prioritizing:
     def __init__(
         self,
         prioritizer: Prioritizer,
-        ranks: Ranks,
+        ranks: InDegreeRanks,
         generation: int = 1,
         *,
         has_failed: bool = False,
@@ -179,12 +208,12 @@ class Prioritizing:
         self.has_failed = has_failed
         self.counts_links = counts_links
 
-    def renewed(self, ranks: Ranks, generation: int) -> Prioritizing:
-        return Prioritizing(
+    def renewed(self, ranks: InDegreeRanks, generation: int) -> SafePrioritizer:
+        return SafePrioritizer(
             self._prioritizer, ranks, generation, has_failed=self.has_failed, counts_links=self.counts_links
         )
 
-    def prioritized(
+    def prioritize(
         self,
         urls: Sequence[QueuedUrl],
         in_degrees: InDegreeArray,
@@ -198,13 +227,13 @@ class Prioritizing:
         are_traps = np.zeros(len(urls), dtype=np.bool_) if trap_divisors is None else trap_divisors > 1
         found = FoundUrls(urls, in_degrees, are_traps, self._ranks, known)
         try:
-            priorities = _checked(self._prioritizer(found), len(urls)).tolist()
+            priorities = _checked_priorities(self._prioritizer(found), len(urls)).tolist()
         except Exception:
             if not self.has_failed:
                 self.has_failed = True
                 logger.exception(
-                    "%(setting)s failed for %(count)d URLs, which keep the priority that they have; further failures "
-                    "are not logged",
+                    "%(setting)s failed for %(count)d URLs, whose priority stays as it is; further failures are "
+                    "not logged",
                     {"setting": _SETTING, "count": len(urls)},
                 )
             return list(urls)
@@ -219,7 +248,7 @@ def make_prioritizer(name: str) -> Prioritizer | None:
     if not name:
         return None
     if name in PRIORITIZERS:
-        return _Ordinary(name)
+        return _OrdinaryPrioritizer(name)
     if "." not in name:
         close = difflib.get_close_matches(name, PRIORITIZERS, n=1, cutoff=0.4)
         hint = f"did you mean {close[0]}? " if close else ""
@@ -227,17 +256,19 @@ def make_prioritizer(name: str) -> Prioritizer | None:
             f"{_SETTING} is {name!r}; {hint}must be one of {', '.join(PRIORITIZERS)}, or the import path of a function "
             f"of your own, e.g. my.module.prioritize"
         )
-    found: Prioritizer = made_callable(_SETTING, name, imported(_SETTING, name))
+    found: Prioritizer = made_callable(_SETTING, name, import_object(_SETTING, name))
     for samples in ((), (_SAMPLE, _SAMPLE)):  # fail at the start rather than in the first step
         nothing = np.zeros(len(samples), dtype=np.uint32)
         try:
-            _checked(found(FoundUrls(samples, nothing, nothing.astype(np.bool_), Ranks(EMPTY_COUNTS))), len(samples))
+            _checked_priorities(
+                found(FoundUrls(samples, nothing, nothing.astype(np.bool_), InDegreeRanks(EMPTY_COUNTS))), len(samples)
+            )
         except Exception as error:
             raise ConfigError(f"{_SETTING} is {name}, which failed in a trial: {error}") from error
     return found
 
 
-class _Ordinary:
+class _OrdinaryPrioritizer:
     def __init__(self, name: str) -> None:
         self._name = name
         self._prioritizer = PRIORITIZERS[name]()
@@ -253,7 +284,7 @@ class _Ordinary:
 _SAMPLE: Final = QueuedUrl(1, "www.example.com", 0, 0, b"\x93\xb7http://www.example.com/\x01\xc0")
 
 
-def _checked(result: Any, count: int) -> NumberArray:
+def _checked_priorities(result: Any, count: int) -> NumberArray:
     given = np.asarray(result)
     is_whole = given.dtype.kind in "iu" or not given.size
     if given.shape != (count,) or not is_whole:

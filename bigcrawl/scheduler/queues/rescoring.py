@@ -1,8 +1,4 @@
-"""Finds URLs in turns that must be scored again, because scores have changed.
-
-URLs of the current turn are scored in batches, one per step; those of a later turn when it starts. The progress is kept
-in memory only.
-"""
+"""Finds URLs to score again: the current turn's in batches, one per step; those of a later turn when it starts."""
 
 from __future__ import annotations
 
@@ -17,14 +13,14 @@ if TYPE_CHECKING:
 _RESCORED_BYTES = 16 << 20
 
 
-class Rescoring:
+class RescoringRound:
     def __init__(self) -> None:
         self._left: dict[int, int] = {}
         self._outdated: frozenset[int] = frozenset()
         self.rescored_ever = 0
 
-    def fork(self) -> Rescoring:
-        other = Rescoring()
+    def fork(self) -> RescoringRound:
+        other = RescoringRound()
         other._left, other._outdated, other.rescored_ever = self._left.copy(), self._outdated, self.rescored_ever
         return other
 

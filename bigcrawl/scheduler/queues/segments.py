@@ -111,13 +111,13 @@ class SegmentLog:
     def append(self, blocks: Iterable[Sequence[QueuedUrl]]) -> list[BlockPlace]:
         """Write one block for each sequence, which must not be empty, and return their places in order."""
         places: list[BlockPlace] = []
-        tail = self._tail()
+        tail = self._open_tail()
         data: list[bytes] = []
         end, count = tail.length, tail.urls
         for urls in blocks:
             block = encode_block(urls)
             if end > FIRST_BLOCK and not self._has_room(tail, end + len(block)):
-                self._write(tail, data, end, count)
+                self._write_block(tail, data, end, count)
                 tail = self._new_tail()
                 data, end, count = [], 0, 0
             if end == 0:
@@ -126,21 +126,21 @@ class SegmentLog:
             places.append(BlockPlace(tail.number, end, len(urls)))
             data.append(block)
             end, count = end + len(block), count + len(urls)
-        self._write(tail, data, end, count)
+        self._write_block(tail, data, end, count)
         return places
 
     def read(self, number: int, offset: int) -> tuple[list[QueuedUrl], int]:
-        path = self._epoch.place(self.name(number))
+        path = self._epoch.relative_path(self.name(number))
         end = self._segments[number].length
         if offset == FIRST_BLOCK:
-            check_header(path, self._read(number, 0, FIRST_BLOCK))
-        header = self._read(number, offset, _BLOCK.size)
+            check_header(path, self._read_bytes(number, 0, FIRST_BLOCK))
+        header = self._read_bytes(number, offset, _BLOCK.size)
         if len(header) < _BLOCK.size:
             raise CorruptionError(path, offset, f"a block before byte {end}", f"{len(header)} bytes")
         length, crc, count = _BLOCK.unpack(header)
         if offset + _BLOCK.size + length > end:
             raise CorruptionError(path, offset, f"a block that ends by byte {end}", f"{length} bytes")
-        payload = self._read(number, offset + _BLOCK.size, length)
+        payload = self._read_bytes(number, offset + _BLOCK.size, length)
         found = isal_zlib.crc32(payload)
         if found != crc:
             raise CorruptionError(path, offset, f"block crc32 {crc:#010x}", f"{found:#010x}")
@@ -155,7 +155,7 @@ class SegmentLog:
     def forget_ahead(self) -> None:
         self._ahead = (-1, 0, b"")
 
-    def _read(self, number: int, offset: int, size: int) -> bytes:
+    def _read_bytes(self, number: int, offset: int, size: int) -> bytes:
         """Return committed bytes of a segment, and keep bytes read ahead for later calls."""
         segment, start, data = self._ahead
         if segment != number or not start <= offset <= offset + size <= start + len(data):
@@ -174,7 +174,7 @@ class SegmentLog:
                 problems.append(error)
             except OSError as error:
                 problems.append(
-                    CorruptionError(self._epoch.place(self.name(segment.number)), 0, "a readable file", error)
+                    CorruptionError(self._epoch.relative_path(self.name(segment.number)), 0, "a readable file", error)
                 )
         return problems
 
@@ -184,10 +184,10 @@ class SegmentLog:
             urls, offset = self.read(segment.number, offset)
             count += len(urls)
         if count != segment.urls:
-            path = self._epoch.place(self.name(segment.number))
+            path = self._epoch.relative_path(self.name(segment.number))
             raise CorruptionError(path, segment.length, f"{segment.urls} URLs", count)
 
-    def drop(self, number: int) -> None:
+    def forget_segment(self, number: int) -> None:
         """Forget a segment. Its file is deleted after a durable manifest."""
         del self._segments[number]
         if number == self._next_number - 1:
@@ -199,7 +199,7 @@ class SegmentLog:
         assert all(number < self._next_number for number in numbers), "numbers are used once"
         assert all(segment.length > FIRST_BLOCK for segment in self._segments.values()), "no segment is empty"
 
-    def _tail(self) -> Segment:
+    def _open_tail(self) -> Segment:
         if self._tail_is_open:
             tail = self._segments[self._next_number - 1]
             if self._has_room(tail, tail.length + 1):
@@ -215,7 +215,7 @@ class SegmentLog:
     def _new_tail(self) -> Segment:
         return Segment(self._next_number, 0, 0)
 
-    def _write(self, tail: Segment, data: list[bytes], end: int, count: int) -> None:
+    def _write_block(self, tail: Segment, data: list[bytes], end: int, count: int) -> None:
         if not data:
             return
         self._epoch.write_at(self.name(tail.number), tail.length, b"".join(data))

@@ -2,7 +2,8 @@
 
 They are in queues `due-<level>-<n>`. A URL that waits at least 2^l and less than 2^(l + 1) seconds goes to level l - 3.
 The n-th queue of level k covers 2^k seconds from n * 2^k on, and is due in the middle of them. So a URL is early or
-late by at most a sixteenth of its wait, is written once, and a level has at most 16 queues.
+late by at most a sixteenth of its wait, is written once, and a level has at most 16 queues. URLs with few different
+due times go to the lowest level, whatever they wait, and are late by at most a second.
 
 `released_s` never decreases, so that an emptied queue, whose name must not be used again, gets no further URLs.
 
@@ -58,8 +59,8 @@ class TimedUrls:
     def next_s(self) -> int:
         return self._next_s
 
-    def put(self, url: QueuedUrl, due_s: int, now_s: int) -> None:
-        now_s = max(now_s, self.released_s)
+    def put(self, url: QueuedUrl, due_s: int, now_s: int, *, is_exact: bool = False) -> None:
+        now_s = due_s if is_exact else max(now_s, self.released_s)
         level = max((max(due_s - now_s, 1)).bit_length() - 1 - _PER_OCTAVE_BITS, _LEVEL_LEAST)
         number = due_s >> level
         if (number << level) + (1 << level - 1) <= self.released_s:
@@ -71,7 +72,7 @@ class TimedUrls:
         self._queues[name].append(url)
         self._waiting += 1
 
-    def keep(self, url: QueuedUrl) -> None:
+    def keep_for_good(self, url: QueuedUrl) -> None:
         self._queues[KEPT].append(url)
 
     def release(self, now_s: int, urls_max: int) -> list[QueuedUrl]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from bigcrawl.scheduler.queues.over_budget import OverBudget
+    from bigcrawl.scheduler.queues.over_budget import OverBudgetQueue
 
 WINDOW_MIN = 4
 # Each turn costs some files. IRLbot has 16 queues at 8 billion pages, and 128 at 80 billion.
@@ -67,7 +67,7 @@ class TurnState(NamedTuple):
     reread_ever: int = 0
     released_s: int = 0
 
-    def wants_reread(self, over: OverBudget, *, starved: bool) -> bool:
+    def wants_reread(self, over: OverBudgetQueue, *, starved: bool) -> bool:
         """Whether to re-read the over-budget queue; `starved` if no turn has URLs although there is room."""
         if over.is_rereading:
             return True
@@ -76,7 +76,7 @@ class TurnState(NamedTuple):
         has_moved = self.turn > self.next_reread - self.window  # otherwise it would repeat the last re-read
         return has_moved and over.arrived >= _ARRIVED_PER_FAILED * over.failed + _REREAD_LEAST
 
-    def beginning_reread(self, over: OverBudget, *, turn_urls: int, is_empty: bool) -> TurnState:
+    def beginning_reread(self, over: OverBudgetQueue, *, turn_urls: int, is_empty: bool) -> TurnState:
         """Return the state at the start of a re-read: a doubled window, and a larger quantum if turns hold too little.
 
         A re-read costs the URLs that arrivals have not paid for. If no turn has URLs, it costs the whole queue:

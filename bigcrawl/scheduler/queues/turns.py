@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.budgets.placement import OVER_BUDGET, Window
+from bigcrawl.scheduler.budgets.placement import OVER_BUDGET, TurnWindow
 from bigcrawl.scheduler.queues.front_queues import FrontQueues, level_in, queue_name
 from bigcrawl.scheduler.queues.named_queues import Queues
-from bigcrawl.scheduler.queues.over_budget import OverBudget
-from bigcrawl.scheduler.queues.rescoring import Rescoring
+from bigcrawl.scheduler.queues.over_budget import OverBudgetQueue
+from bigcrawl.scheduler.queues.rescoring import RescoringRound
 from bigcrawl.scheduler.queues.timed import TimedUrls
 from bigcrawl.scheduler.queues.turn_state import QUANTUM_MAX, WINDOW_MAX, WINDOW_MIN
-from bigcrawl.scheduler.queues.unrunnable import Unrunnable
+from bigcrawl.scheduler.queues.unrunnable import UnrunnableUrls
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ TURN_CLOSES_AT = 4096
 _QUEUE = "queue"
 
 
-class Turns:
+class TurnQueues:
     def __init__(
         self,
         queues: Queues,
@@ -44,24 +44,24 @@ class Turns:
         selector: Selector,
         later: dict[int, int],
         timed: TimedUrls,
-        unrunnable: Unrunnable,
-        rescoring: Rescoring | None = None,
+        unrunnable: UnrunnableUrls,
+        rescoring: RescoringRound | None = None,
     ) -> None:
         self._queues = queues
         self._state = state
         self._ordinary, self._joined, self._extra = state.ordinary, state.joined, state.extra
         self._later = later
         self._later_waiting = sum(later.values())
-        self.rescoring = rescoring or Rescoring()
+        self.rescoring = rescoring or RescoringRound()
         self.timed = timed
         self.unrunnable = unrunnable
-        self.over = OverBudget(queues, state.generation, is_rereading=state.is_rereading)
-        self.front = FrontQueues(queues, _prefix(state.turn), selector)
+        self.over = OverBudgetQueue(queues, state.generation, is_rereading=state.is_rereading)
+        self.front = FrontQueues(queues, _queue_prefix(state.turn), selector)
 
     @classmethod
     def restore(
         cls, epoch: EpochDirectory, states: Mapping[str, FifoState], state: TurnState, selector: Selector
-    ) -> Turns:
+    ) -> TurnQueues:
         later: dict[int, int] = {}
         numbers: set[int] = set()
         for name, queue in states.items():
@@ -76,7 +76,7 @@ class Turns:
         selector = selector.with_older(older) if older else selector
         queues = Queues.restore(epoch, states)
         turns = cls(
-            queues, state, selector, later, TimedUrls.restore(queues, state.released_s), Unrunnable.restore(queues)
+            queues, state, selector, later, TimedUrls.restore(queues, state.released_s), UnrunnableUrls.restore(queues)
         )
         if older:
             turns.rescoring.begin(turns.front, later, older_only=True)
@@ -86,7 +86,9 @@ class Turns:
         return self.front.waiting + self._later_waiting + len(self.over)
 
     def __repr__(self) -> str:
-        return f"<Turns turn={self._state.turn} front={self.front.waiting} later={self._later_waiting} {self.over!r}>"
+        return (
+            f"<TurnQueues turn={self._state.turn} front={self.front.waiting} later={self._later_waiting} {self.over!r}>"
+        )
 
     @property
     def state(self) -> TurnState:
@@ -112,17 +114,17 @@ class Turns:
         return not any(queue.waiting and front.tier_of(level) for level, queue in front.queues.items())
 
     @property
-    def window(self) -> Window:
+    def window(self) -> TurnWindow:
         state = self._state
         is_closed = self._joined >= max(TURN_CLOSES_AT, self._extra)
         over = self.over
-        return Window(
+        return TurnWindow(
             state.turn + is_closed, state.turn + state.window, over.generation, over.is_rereading, state.quantum
         )
 
-    def fork(self) -> Turns:
+    def fork(self) -> TurnQueues:
         queues = self._queues.fork()
-        return Turns(
+        return TurnQueues(
             queues,
             self.state,
             self.front.selector.fork(),
@@ -159,7 +161,7 @@ class Turns:
                 extra_here += tier > 0
                 ordinary_here += not tier
             else:
-                queues[queue_name(_prefix(turn), level, number)].append(url)
+                queues[queue_name(_queue_prefix(turn), level, number)].append(url)
                 later[turn] = later.get(turn, 0) + 1
                 self._later_waiting += 1
         self._ordinary += ordinary_here
@@ -180,7 +182,7 @@ class Turns:
         turn = min(self._later)
         self._later_waiting -= self._later.pop(turn)
         self.front.remove()
-        self.front = FrontQueues(self._queues, _prefix(turn), self.front.selector)
+        self.front = FrontQueues(self._queues, _queue_prefix(turn), self.front.selector)
         self._state = self._state._replace(turn=turn)
         front = self.front
         waiting = (queue.waiting for level, queue in front.queues.items() if not front.tier_of(level))
@@ -192,7 +194,7 @@ class Turns:
     def begin_rescore(self) -> None:
         self.rescoring.begin(self.front, self._later)
 
-    def wake(self) -> None:
+    def allow_reread(self) -> None:
         """Allow a re-read as soon as no other URLs wait, because budgets have changed."""
         self._state = self._state._replace(is_resting=False, has_new_budgets=self.over.is_rereading)
 
@@ -232,5 +234,5 @@ class Turns:
         assert state.ordinary + state.extra >= self.front.waiting, "a turn has had at least the URLs that wait in it"
 
 
-def _prefix(turn: int) -> str:
+def _queue_prefix(turn: int) -> str:
     return f"{_QUEUE}-{turn}"

@@ -24,7 +24,7 @@ PREFIX = "unrunnable-"
 NAMES_MAX = 32
 
 
-class Unrunnable:
+class UnrunnableUrls:
     def __init__(self, queues: Queues, waiting: dict[str, int], untried: int) -> None:
         self._queues = queues
         self.waiting = waiting
@@ -33,13 +33,13 @@ class Unrunnable:
         self.released_ever = 0
 
     @classmethod
-    def restore(cls, queues: Queues) -> Unrunnable:
+    def restore(cls, queues: Queues) -> UnrunnableUrls:
         names = [name for name in queues.names if name.startswith(PREFIX)]
         waiting = {method_of(name): queues.waiting(name) for name in names}
         return cls(queues, waiting, waiting.get(DAMAGED, 0))
 
-    def fork(self, queues: Queues) -> Unrunnable:
-        other = Unrunnable(queues, self.waiting.copy(), self._untried)
+    def fork(self, queues: Queues) -> UnrunnableUrls:
+        other = UnrunnableUrls(queues, self.waiting.copy(), self._untried)
         other.released_ever = self.released_ever
         return other
 
@@ -47,7 +47,7 @@ class Unrunnable:
         return sum(self.waiting.values())
 
     def __repr__(self) -> str:
-        return f"<Unrunnable {self.waiting} untried={self._untried}>"
+        return f"<UnrunnableUrls {self.waiting} untried={self._untried}>"
 
     def put(self, urls: Iterable[QueuedUrl], callbacks: Callbacks) -> None:
         for url in urls:

@@ -15,7 +15,7 @@ from bigcrawl.scheduler.records.timed_url import NO_MORE_S
 __all__ = ["HeldUrl", "Stage"]
 
 if TYPE_CHECKING:
-    from bigcrawl.redisdb.scripts import Ended
+    from bigcrawl.redisdb.scripts import EndedUrl
     from bigcrawl.scheduler.records.timed_url import TimedUrl
 
 
@@ -26,7 +26,7 @@ class HeldUrl(InEngine):
     is_settled: bool = False
     again: TimedUrl | None = None
     detail: int = 0
-    end: Ended | None = None
+    end: EndedUrl | None = None
     offered_at_end: int = 0  # the outbox's count; URLs up to it must be safe before the acknowledgement
     pages_at_end: int = 0  # the page storage's count; likewise
     end_rows: bytes = b""  # sent to the inbox with its end, without its revisit
@@ -49,7 +49,7 @@ class HeldUrl(InEngine):
         self.is_settled = True
         self.again = again
 
-    def record_end(self, end: Ended, *, offered: int, pages: int) -> None:
+    def record_end(self, end: EndedUrl, *, offered: int, pages: int) -> None:
         self.stage = Stage.ENDED
         self.end = end
         self.offered_at_end = offered

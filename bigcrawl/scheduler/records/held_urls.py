@@ -1,8 +1,3 @@
-"""A node's held URLs: taken and not yet acknowledged.
-
-An ended URL is acknowledged once the links offered before its end are in Redis and its page is on disk.
-"""
-
 from __future__ import annotations
 
 from collections import deque
@@ -17,7 +12,7 @@ from bigcrawl.scheduler.records.timed_url import encode_timed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from bigcrawl.redisdb.scripts import Ended
+    from bigcrawl.redisdb.scripts import EndedUrl
     from bigcrawl.scheduler.records.held import HeldUrl
     from bigcrawl.scheduler.records.page_storage import PageStorage
 
@@ -26,7 +21,7 @@ if TYPE_CHECKING:
 CONFIRMED_MAX = 512
 
 
-class _Confirmed(NamedTuple):
+class _ConfirmedEnd(NamedTuple):
     held: HeldUrl
     now_ms: int
     running_ms: int
@@ -34,13 +29,13 @@ class _Confirmed(NamedTuple):
 
 @dataclass(slots=True)
 class HeldUrls:
-    """The held URLs, by (partition, seq). With a storage, a page must be safe before its URL is acknowledged."""
+    """The held URLs, by (partition, seq). An ended one stays until its links are in Redis and its page is safe."""
 
     storage: PageStorage | None = None
     _held: dict[tuple[int, int], HeldUrl] = field(default_factory=dict)
     _ended: deque[HeldUrl] = field(default_factory=deque)
     _confirmed: int = 0
-    _lately: deque[_Confirmed] = field(default_factory=deque)
+    _lately: deque[_ConfirmedEnd] = field(default_factory=deque)
     _tell_left: Callable[[HeldUrl, int | None], None] | None = None
 
     def __len__(self) -> int:
@@ -50,10 +45,7 @@ class HeldUrls:
         return iter(list(self._held.values()))
 
     def tell_left_hosts_to(self, tell: Callable[[HeldUrl, int | None], None]) -> None:
-        """Call `tell` when a URL leaves and its host's gate is shared with other crawls.
-
-        The second argument is the host's rest in ms, or None if the fetch may continue.
-        """
+        """Call `tell` when a URL leaves whose host is shared, with the host's rest in ms, None if its fetch may run."""
         self._tell_left = tell
 
     @property
@@ -83,7 +75,7 @@ class HeldUrls:
                 found[held.partition].append(held)
         return found
 
-    def end(self, held: HeldUrl, end: Ended, offered: int) -> None:
+    def end(self, held: HeldUrl, end: EndedUrl, offered: int) -> None:
         # By identity: the partition may have been lost and won again, and the URL taken again.
         if held.stage is not Stage.ENDED and self._held.get((held.partition, held.seq)) is held:
             if held.passage.of_host.granted_ms:
@@ -119,7 +111,7 @@ class HeldUrls:
             key = (held.partition, held.seq)
             if self._held.get(key) is held:
                 del self._held[key]
-                self._lately.append(_Confirmed(held, now_ms, running_ms))
+                self._lately.append(_ConfirmedEnd(held, now_ms, running_ms))
                 held.confirm_end()
                 self._confirmed += 1
         while self._ended and self._ended[0].is_end_confirmed:
@@ -160,12 +152,12 @@ class HeldUrls:
         return dropped
 
     def lately_of(self, partition: int) -> list[HeldUrl]:
-        return [held for held in self.lately() if held.partition == partition]
+        return [held for held in self.recently_ended() if held.partition == partition]
 
-    def lately(self) -> list[HeldUrl]:
+    def recently_ended(self) -> list[HeldUrl]:
         return [held for held, _, _ in self._lately]
 
-    def rests(self, partition: int, now_ms: int) -> dict[str, int]:
+    def lost_rests(self, partition: int, now_ms: int) -> dict[str, int]:
         """Return hosts whose rest a rewound Redis may have lost, and the ms that are left of it."""
         left: dict[str, int] = {}
         for held, confirmed_ms, _ in self._lately:

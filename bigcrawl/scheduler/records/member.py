@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 _new_tuple = tuple.__new__
+_ARRAY_OF_FIVE = b"\x95"  # in msgpack
 _ORDER_BITS = 33  # of a sequence number inside an order: 8.6e9 URLs a partition before equal priorities mix
 PRIORITY_MAX = (1 << 19) - 1  # order = -priority * 2^33 + seq stays exact in a double's 53 bits
 NOT_RULED = -(1 << 40)  # in place of a rule's priority, for a URL without one
@@ -48,6 +49,12 @@ def unpack_member(data: bytes) -> Member:
     return _new_tuple(Member, (int(seq), key, priority, flags, attempts, body))
 
 
+def beginning_of(key: int) -> bytes:
+    """Return what follows the sequence number and its colon in each member with this key."""
+    packed: bytes = msgpack.packb(key)
+    return _ARRAY_OF_FIVE + packed
+
+
 def seq_of(data: bytes) -> int:
     return int(data.partition(b":")[0])
 
@@ -59,8 +66,8 @@ def order_of(priority: int, seq: int) -> int:
 
 def priority_after_failure(priority: int) -> int:
     """Return the priority after a failed try: behind all untried URLs, and behind those with fewer tries."""
-    return clamped(min(priority, 0) - 1)
+    return clamp_priority(min(priority, 0) - 1)
 
 
-def clamped(priority: int) -> int:
+def clamp_priority(priority: int) -> int:
     return max(-PRIORITY_MAX, min(PRIORITY_MAX, priority))

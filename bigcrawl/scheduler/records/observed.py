@@ -85,13 +85,13 @@ def unpack_alone(data: bytes) -> dict[int, Rows]:
     return unpack_observed(pack_observed({ALONE: data}))
 
 
-def together(several: Sequence[Mapping[int, Rows]]) -> Mapping[int, Rows]:
+def concatenate_rows(several: Sequence[Mapping[int, Rows]]) -> Mapping[int, Rows]:
     if len(several) == 1:
         return several[0]
-    return {kind: _concatenated([rows[kind] for rows in several]) for kind in KINDS}
+    return {kind: _concatenate([rows[kind] for rows in several]) for kind in KINDS}
 
 
-def _concatenated(several: list[Rows]) -> Rows:
+def _concatenate(several: list[Rows]) -> Rows:
     there = [rows for rows in several if len(rows)]
     return np.concatenate(there) if len(there) > 1 else there[0] if there else several[0]
 
@@ -107,7 +107,7 @@ def owed_by_partition(owed: bytes, partitions: int) -> dict[int, bytes]:
 
 def owed_in(owed: bytes, homes: Collection[int], partitions: int) -> bytes:
     rows = np.frombuffer(owed, dtype=KINDS[OWED])
-    return rows[np.isin(_homes(rows, partitions), list(homes))].tobytes()
+    return rows[np.isin(_partitions_of(rows, partitions), list(homes))].tobytes()
 
 
 def rows_owed(owed: int) -> int:
@@ -119,11 +119,11 @@ def weight_of(packed: bytes) -> int:
 
 
 def _by_home(rows: Rows, partitions: int) -> dict[int, bytes]:
-    homes = _homes(rows, partitions)
+    homes = _partitions_of(rows, partitions)
     return {home: rows[homes == home].tobytes() for home in set(homes.tolist())}
 
 
-def _homes(rows: Rows, partitions: int) -> Rows:
+def _partitions_of(rows: Rows, partitions: int) -> Rows:
     names = rows.dtype.names
     assert names, "a row has fields"
     homes: Rows = rows[names[0]] % np.uint64(partitions)

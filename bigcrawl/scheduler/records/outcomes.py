@@ -106,7 +106,7 @@ def unpack_outcomes(entries: Sequence[tuple[str, bytes]]) -> tuple[KeyArray, npt
     values = np.empty(len(rows), dtype=VALUE)
     values["code"], values["detail"] = rows["code"], rows["detail"]
     counts = [len(data) // _ROW.size for _, data in entries]
-    values["time_s"] = np.repeat([_seconds(entry_id) for entry_id, _ in entries], counts)
+    values["time_s"] = np.repeat([_seconds_of_entry(entry_id) for entry_id, _ in entries], counts)
     return rows["key"].astype(KEY_TYPE), values
 
 
@@ -137,5 +137,5 @@ def rule_hash(rule: str) -> int:
     return zlib.crc32(rule.encode()) % 0xFFFF + 1
 
 
-def _seconds(entry_id: str) -> int:
+def _seconds_of_entry(entry_id: str) -> int:
     return min(int(entry_id.partition("-")[0]) // 1000, 0xFFFFFFFF)

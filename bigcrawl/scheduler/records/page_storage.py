@@ -1,5 +1,3 @@
-"""The frontier's requirements on components that store pages and items."""
-
 from __future__ import annotations
 
 from typing import Protocol

@@ -1,5 +1,3 @@
-"""When a fetch may start, by its gates."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple

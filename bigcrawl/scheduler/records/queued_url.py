@@ -78,7 +78,9 @@ def decode_batch(data: bytes) -> list[QueuedUrl]:
         rows = msgpack.unpackb(isal_zlib.decompress(data[1:]), raw=False, strict_map_key=False)
         # Faster than the constructor; it does not check the number of fields.
         urls = [_new_url(QueuedUrl, row) for row in rows]
-        is_well_formed = not urls or _are_well_formed(urls) or _are_well_formed(urls := [*map(_mended, urls)])
+        is_well_formed = (
+            not urls or _are_well_formed(urls) or _are_well_formed(urls := [*map(_with_int_priority, urls)])
+        )
     except Exception as error:
         raise BatchFormatError(f"batch cannot be decoded: {error!r}") from error
     if not is_well_formed:
@@ -105,7 +107,7 @@ def decode_sound_batch(data: bytes) -> list[QueuedUrl]:
 _new_url = tuple.__new__
 
 
-def _mended(url: QueuedUrl) -> QueuedUrl:
+def _with_int_priority(url: QueuedUrl) -> QueuedUrl:
     """Return a URL with an int priority; earlier versions sent a bool or float if the spider had set one."""
     is_odd = len(url) == len(QueuedUrl._fields) and type(url.priority) in (bool, float)
     return url._replace(priority=int(url.priority)) if is_odd else url

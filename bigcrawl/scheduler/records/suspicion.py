@@ -1,5 +1,3 @@
-"""The evidence against a URL that was in flight when a node died."""
-
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -8,10 +6,7 @@ ALONE = "alone"
 
 
 class Suspicion(NamedTuple):
-    """The evidence against one URL.
-
-    `answered` counts the deaths during which the project's code was processing its page.
-    """
+    """The evidence against one URL; `answered` counts the deaths while the project's code had its page."""
 
     deaths: int
     answered: int

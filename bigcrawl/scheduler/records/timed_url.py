@@ -30,10 +30,7 @@ class TimedFormatError(BigcrawlError):
 
 
 class TimedUrl(NamedTuple):
-    """A URL that comes again, due in seconds since 1970.
-
-    `number` says how often it has ended. Of two copies with the same number, only one counts.
-    """
+    """A URL due again, in seconds since 1970. Of two copies with one `number` (of ends), only one counts."""
 
     due_s: int
     number: int
@@ -52,7 +49,7 @@ def decode_timed(data: bytes) -> list[TimedUrl]:
     try:
         rows = msgpack.unpackb(isal_zlib.decompress(data[1:]), raw=False, strict_map_key=False)
         is_sound = all(_is_sound(row) for row in rows)
-        return [TimedUrl(row[0], row[1], QueuedUrl(*row[2:])) for row in rows] if is_sound else _refuse()
+        return [TimedUrl(row[0], row[1], QueuedUrl(*row[2:])) for row in rows] if is_sound else _raise_format_error()
     except TimedFormatError:
         raise
     except Exception as error:
@@ -69,5 +66,5 @@ def _is_sound(row: Sequence[Any]) -> bool:
     return is_in_range and not unsound_urls([QueuedUrl(*row[2:])])
 
 
-def _refuse() -> list[TimedUrl]:
+def _raise_format_error() -> list[TimedUrl]:
     raise TimedFormatError("a timed URL has too many or too few fields, or one of a wrong type or out of range")

@@ -15,9 +15,9 @@ REASONS: Final = (
 _FIRST: Final = 64
 """The detail of the first reason; those below are numbers of `PAGE_RULES`."""
 
-PAGE_RULES: Final = ("media-type", "string", "language")
+PAGE_RULES: Final = ("media-type", "string", "language", "charset")
 """The rules by which filters drop pages."""
-MEDIA_TYPE, STRING, LANGUAGE = PAGE_RULES
+MEDIA_TYPE, STRING, LANGUAGE, CHARSET = PAGE_RULES
 
 SIZE: Final = "size"
 HEADS: Final = ("heads", f"dropped:{MEDIA_TYPE}", f"dropped:{SIZE}")

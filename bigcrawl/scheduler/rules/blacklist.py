@@ -43,18 +43,22 @@ class Blacklist:
 
     def __init__(self, entries: Iterable[str], pld: Callable[[str], str], opened: str | None = None) -> None:
         self.entries = frozenset(entries)
-        self._ranges = [_range(entry) for entry in sorted(self.entries) if is_range(entry)]
+        self._ranges = [_parse_range(entry) for entry in sorted(self.entries) if is_range(entry)]
         held_back = {entry: _HELD_BACK for entry in self.entries if not is_range(entry)}
         self._book = RuleBook(held_back, pld, PUBLIC_KEYS.of_pld)
-        self.mark = _mark(map(str, self._ranges), opened)
-        self.digest = _mark(self.entries, opened)
+        self.mark = _checksum_of(map(str, self._ranges), opened)
+        self.digest = _checksum_of(self.entries, opened)
         self.of_address = lru_cache(ADDRESSES_CACHED)(self._of_address)
 
     def __len__(self) -> int:
         return len(self.entries)
 
     @property
-    def asked(self) -> Callable[[QueuedUrl], bool] | None:
+    def has_addresses(self) -> bool:
+        return bool(self._ranges)
+
+    @property
+    def withholding_check(self) -> Callable[[QueuedUrl], bool] | None:
         """The check whether a queued URL stays on disk; None if all URLs may pass."""
         if self.entries:
             return self.withholds
@@ -79,7 +83,7 @@ class Blacklist:
             return True
         return self.of_url(url.host, url.body) is not None
 
-    def marked(self, flags: int, *, by_address: bool) -> int:
+    def with_mark(self, flags: int, *, by_address: bool) -> int:
         return flags & ((1 << RANGES_SHIFT) - 1) | (self.mark << RANGES_SHIFT if by_address else 0)
 
     def _is_marked(self, url: QueuedUrl) -> bool:
@@ -101,7 +105,7 @@ def parse_entry(written: str, where: str = WHERE) -> str:
     written = written.strip()
     if not written.startswith(URL_PATTERN):
         try:
-            return str(_range(written.strip("[]")))
+            return str(_parse_range(written.strip("[]")))
         except ValueError:
             if "/" in written:
                 raise ConfigError(
@@ -131,11 +135,11 @@ def in_force(settings: Iterable[str], live: Mapping[bytes, bytes]) -> tuple[froz
     return frozenset(entries), faults
 
 
-def _range(written: str) -> IPv4Network | IPv6Network:
+def _parse_range(written: str) -> IPv4Network | IPv6Network:
     return ip_network(written, strict=False)
 
 
-def _mark(entries: Iterable[str], opened: str | None) -> int:
+def _checksum_of(entries: Iterable[str], opened: str | None) -> int:
     closed = sorted(entries) + ([] if opened is None else [f"all but {opened}"])
     return zlib.crc32(" ".join(closed).encode()) % _MARK_MAX + 1 if closed else 0
 

@@ -46,7 +46,7 @@ def parse_rules(written: Mapping[str, Mapping[str, object]], where: str = "BIGCR
     for name, limits in written.items():
         normal = parse_rule_name(name, where)
         if normal in rules:
-            raise ConfigError(f"{where} has {normal!r} twice, in two spellings; put their limits into one")
+            raise ConfigError(f"{where} has {normal!r} twice, in two spellings; put their limits into one of the two")
         rules[normal] = parse_rule(limits, f"{where}[{name!r}]")
     return rules
 

@@ -1,7 +1,4 @@
-"""Which requests the spider can run, by its methods and BIGCRAWL_CALLBACKS.
-
-Other requests for methods that the spider lacks wait on disk (`queues.unrunnable`).
-"""
+"""Which requests the spider can run, by its methods and BIGCRAWL_CALLBACKS; others wait on disk."""
 
 from __future__ import annotations
 

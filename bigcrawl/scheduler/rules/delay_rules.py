@@ -27,11 +27,11 @@ class DelayRule(NamedTuple):
     delay_ms: int | None = None
     pld_delay_ms: int | None = None
 
-    def written(self) -> dict[str, float]:
+    def as_seconds(self) -> dict[str, float]:
         return {limit: ms / 1000 for limit, ms in zip(_LIMITS, self, strict=True) if ms is not None}
 
     def to_json(self) -> bytes:
-        return json.dumps(self.written()).encode()
+        return json.dumps(self.as_seconds()).encode()
 
 
 NO_DELAYS: Final = DelayRule()

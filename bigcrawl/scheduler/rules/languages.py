@@ -28,21 +28,21 @@ _ENDS: Final = {
 class Languages:
     def __init__(self, wanted: Iterable[str]) -> None:
         self._wanted = frozenset(language.lower() for language in wanted)
-        self._classify, known = _model()
+        self._classify, known = _load_model()
         for language in sorted(self._wanted - known):
             raise ConfigError(
                 f"BIGCRAWL_FILTER_LANGUAGES has {language!r}; must be codes as in ISO 639-1, such as en or de, of "
                 f"these: {' '.join(sorted(known))}"
             )
 
-    def has(self, markup: str) -> bool:
+    def is_wanted(self, markup: str) -> bool:
         text = visible_text(markup)
         letters = sum(map(str.isalpha, text))
         return letters < SAMPLE_MIN or self._classify(text)[0] in self._wanted
 
 
 @cache
-def _model() -> tuple[Callable[[str], Any], frozenset[str]]:
+def _load_model() -> tuple[Callable[[str], Any], frozenset[str]]:
     if find_spec("py3langid") is None:
         raise ConfigError(
             'BIGCRAWL_FILTER_LANGUAGES needs the package py3langid, which is missing: pip install "bigcrawl[languages]"'
@@ -71,15 +71,15 @@ def visible_text(markup: str) -> str:
 
 def _tag_end(markup: str, start: int) -> int:
     if markup.startswith("<!--", start):
-        return _after(markup, "-->", start)
+        return _end_of_match(markup, "-->", start)
     name = markup[start + 1 : start + 10].lower()
     for element, find_end in _ENDS.items():
         if name.startswith(element):
             end = find_end(markup, start)
-            return _after(markup, ">", end.end()) if end else len(markup)
-    return _after(markup, ">", start)
+            return _end_of_match(markup, ">", end.end()) if end else len(markup)
+    return _end_of_match(markup, ">", start)
 
 
-def _after(markup: str, sought: str, at: int) -> int:
+def _end_of_match(markup: str, sought: str, at: int) -> int:
     found = markup.find(sought, at)
     return found + len(sought) if found >= 0 else len(markup)

@@ -12,8 +12,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.given import imported
-from bigcrawl.politeness.robots_match import ALLOW, DISALLOW, Matcher
+from bigcrawl.given import import_object
+from bigcrawl.politeness.robots_match import ALLOW, DISALLOW, RobotsMatcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -40,9 +40,9 @@ _is_extension = re.compile(r"[a-z0-9]{1,20}").fullmatch
 
 class LinkRules:
     def __init__(self, config: FilterConfig) -> None:
-        self._schemes = tuple(f"{scheme}://" for scheme in _schemes(config.schemes))
-        self._extensions = _extensions(config.extensions)
-        self._paths = Matcher(parse_paths(config.paths)) if config.paths else None
+        self._schemes = tuple(f"{scheme}://" for scheme in _parse_schemes(config.schemes))
+        self._extensions = _parse_extensions(config.extensions)
+        self._paths = RobotsMatcher(parse_paths(config.paths)) if config.paths else None
         self._directories_max = config.directories_max
         self._has_character = _character_search(config.characters)
         self._wants = filter_function(config.function)
@@ -52,13 +52,13 @@ class LinkRules:
         rules = (self._schemes, self._extensions, self._paths, self._directories_max, self._has_character, self._wants)
         return any(rules)
 
-    def against(self, url: str) -> str:
+    def dropping_rule(self, url: str) -> str:
         """Return the first rule that drops a canonical URL, or an empty string."""
         if self._schemes and not url.startswith(self._schemes):
             return "scheme"
         target = url[url.index("/", 8) :]
         path = target.partition("?")[0]
-        if self._extensions and _extension(path) in self._extensions:
+        if self._extensions and _extension_of(path) in self._extensions:
             return "extension"
         if self._paths is not None and not self._paths.is_allowed(target):
             return "path"
@@ -99,7 +99,7 @@ def filter_function(path: str | None) -> Callable[[str], bool] | None:
     """Return the function at an import path after a trial call."""
     if not path:
         return None
-    function = imported("BIGCRAWL_FILTER", path)
+    function = import_object("BIGCRAWL_FILTER", path)
     try:
         found = function("http://www.example.com/")
     except Exception as error:
@@ -110,7 +110,7 @@ def filter_function(path: str | None) -> Callable[[str], bool] | None:
     return checked
 
 
-def _schemes(written: Iterable[str]) -> tuple[str, ...]:
+def _parse_schemes(written: Iterable[str]) -> tuple[str, ...]:
     found = tuple(scheme.lower() for scheme in written)
     for scheme in found:
         if scheme not in _SCHEMES:
@@ -118,7 +118,7 @@ def _schemes(written: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-def _extensions(written: Iterable[str]) -> frozenset[str]:
+def _parse_extensions(written: Iterable[str]) -> frozenset[str]:
     found: set[str] = set()
     for word in written:
         extension = word.lower().removeprefix(".")
@@ -134,7 +134,7 @@ def _extensions(written: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _extension(path: str) -> str:
+def _extension_of(path: str) -> str:
     dot = path.rfind(".")
     return path[dot + 1 :].lower() if dot > path.rfind("/") else ""
 

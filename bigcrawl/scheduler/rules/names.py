@@ -25,7 +25,7 @@ def parse_name(name: str, where: str = "BIGCRAWL_BUDGET_RULES") -> str:
             raise ConfigError(f"{where} has {name!r}, which is not a valid regular expression: {error}") from None
         return name
     prefix = BELOW if name.startswith(BELOW) else ""
-    host = _host(name.removeprefix(BELOW))
+    host = _parse_host(name.removeprefix(BELOW))
     if host is None or (prefix and _is_address(host)):
         raise ConfigError(
             f"{where} has {name!r}; must be a host (www.example.com), a pay-level domain (example.com), the hosts "
@@ -38,7 +38,7 @@ def _is_address(host: str) -> bool:
     return ":" in host or host.rpartition(".")[2].isdigit()
 
 
-def _host(written: str) -> str | None:
+def _parse_host(written: str) -> str | None:
     if _HAS_NO_PLACE_IN_A_HOST.search(written):
         return None
     is_bare_ipv6 = written.count(":") > 1 and not written.startswith("[")

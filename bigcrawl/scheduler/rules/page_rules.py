@@ -11,6 +11,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from w3lib.encoding import resolve_encoding
+
 from bigcrawl.config import FilterConfig
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.scheduler.records.unread import LANGUAGE, STRING
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
 
 KINDS: Final = "kinds"
 ELIMINATE: Final = "eliminate"
-SITE_LIMITS: Final = (KINDS, ELIMINATE)
+CHARSETS: Final = "charsets"
+SITE_LIMITS: Final = (KINDS, ELIMINATE, CHARSETS)
 """What a rule set by hand says about the pages of a site."""
 
 TEXT_BYTES: Final = 1 << 20
@@ -33,20 +36,25 @@ _is_media_type = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]*/(?:\*|[a-z0-9][a-z0-9!#
 
 
 class PageRules:
-    def __init__(self, config: FilterConfig, where: str = "") -> None:
+    def __init__(self, config: FilterConfig, where: str = "", charsets: Iterable[str] = ()) -> None:
         """`where` says in errors what has the values; empty for the settings."""
         self._types = frozenset(_media_type(one, where or "BIGCRAWL_FILTER_MEDIA_TYPES") for one in config.media_types)
-        self._strings = _strings(config.strings, where or "BIGCRAWL_FILTER_STRINGS")
+        self._strings = _parse_strings(config.strings, where or "BIGCRAWL_FILTER_STRINGS")
+        self._charsets = frozenset(_charset(one, where) for one in charsets)
         self._languages = _languages_of(config.languages) if config.languages else None
         self._takes = lru_cache(1_024)(self._looks_up)
 
     def __bool__(self) -> bool:
         return bool(self._types or self._strings or self._languages)
 
-    def takes(self, media_type: str) -> bool:
+    def accepts_type(self, media_type: str) -> bool:
         return not self._types or self._takes(media_type)
 
-    def against(self, text: Callable[[int], str]) -> str:
+    def accepts_charset(self, charset: str) -> bool:
+        """Return whether a page of a charset is received; `charset` is any of its names."""
+        return resolve_encoding(charset) in self._charsets
+
+    def dropping_rule(self, text: Callable[[int], str]) -> str:
         """Return the rule that drops a page, or an empty string; `text` returns the page's first n bytes as text."""
         if not self._strings and self._languages is None:
             return ""
@@ -56,7 +64,7 @@ class PageRules:
             for string in self._strings:
                 if string in folded:
                     return STRING
-        return LANGUAGE if self._languages is not None and not self._languages.has(page) else ""
+        return LANGUAGE if self._languages is not None and not self._languages.is_wanted(page) else ""
 
     def _looks_up(self, media_type: str) -> bool:
         return media_type in self._types or f"{media_type.partition('/')[0]}/*" in self._types
@@ -78,13 +86,15 @@ def parse_page_rules(
 def _of_site(limit: str, value: object, where: str) -> PageRules:
     words = value.split(",") if isinstance(value, str) else value
     if limit not in SITE_LIMITS:
-        raise ConfigError(f"{where} has an unknown {limit!r}; must be {' or '.join(SITE_LIMITS)}")
+        raise ConfigError(f"{where} has an unknown {limit!r}; must be one of {', '.join(SITE_LIMITS)}")
     if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
         raise ConfigError(f"{where}: {limit} is {value!r}; must be a text with commas, or a list of texts")
     texts = tuple(filter(None, (word.strip() for word in words)))
     nothing = FilterConfig()
     if limit == KINDS:
         return PageRules(nothing.replace(media_types=texts), f"{where}: {KINDS}")
+    if limit == CHARSETS:
+        return PageRules(nothing, f"{where}: {CHARSETS}", texts)
     return PageRules(nothing.replace(strings=texts), f"{where}: {ELIMINATE}")
 
 
@@ -95,7 +105,14 @@ def _media_type(written: str, where: str) -> str:
     return found
 
 
-def _strings(written: Iterable[str], where: str) -> tuple[str, ...]:
+def _charset(written: str, where: str) -> str:
+    found = resolve_encoding(written)
+    if found is None:
+        raise ConfigError(f"{where} has {written!r}; must be a charset such as utf-8 or euc-jp")
+    return found
+
+
+def _parse_strings(written: Iterable[str], where: str) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(string.lower() for string in written))
     if len(found) > _STRINGS_MAX:
         raise ConfigError(f"{where} has {len(found)} texts; {_STRINGS_MAX} may be")

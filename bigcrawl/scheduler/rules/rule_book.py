@@ -35,7 +35,7 @@ NO_LIMITS: Final[Limits] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class _Pattern:
+class _PatternRule:
     name: str
     search: Callable[[str], re.Match[str] | None]
     rule: Rule
@@ -56,7 +56,7 @@ class RuleBook:
             host, _, path = name.partition("/")
             self._directories.setdefault(host, []).append((f"/{path}", name, self._by_name.pop(name)))
         self._patterns = [
-            _Pattern(name, re.compile(name.removeprefix(URL_PATTERN)).search, rule)
+            _PatternRule(name, re.compile(name.removeprefix(URL_PATTERN)).search, rule)
             for name, rule in sorted(rules.items())
             if name.startswith(URL_PATTERN)
         ]
@@ -88,7 +88,7 @@ class RuleBook:
         if len(limits) == len(self._limits) or not (found := [one for one in self._patterns if one.search(url)]):
             return limits
         pld = self._pld(host)
-        all_limits = ((name, limits.get(name) or self._smallest(found, name, pld)) for name in self._limits)
+        all_limits = ((name, limits.get(name) or self._smallest_limit(found, name, pld)) for name in self._limits)
         return {name: limit for name, limit in all_limits if limit}
 
     def _below(self, host: str, url: str) -> Limits:
@@ -103,7 +103,7 @@ class RuleBook:
 
     def _look_up(self, host: str) -> Limits:
         pld = self._pld(host)
-        names = [host, pld, *_above(host)] if host != pld else [pld, *_above(host)]
+        names = [host, pld, *_names_above(host)] if host != pld else [pld, *_names_above(host)]
         chain = [(name, self._by_name[name]) for name in names if name in self._by_name]
         if not chain:
             return NO_LIMITS
@@ -116,7 +116,7 @@ class RuleBook:
                 found[limit] = Limit(rule[limit], name, of_pld if name == pld else own)
         return found
 
-    def _smallest(self, patterns: list[_Pattern], name: str, pld: str) -> Limit | None:
+    def _smallest_limit(self, patterns: list[_PatternRule], name: str, pld: str) -> Limit | None:
         limits = [(pattern.rule[name], pattern.name) for pattern in patterns if name in pattern.rule]
         if not limits:
             return None
@@ -124,6 +124,6 @@ class RuleBook:
         return Limit(value, rule, self._pld_key(f"{rule} {pld}"))
 
 
-def _above(host: str) -> list[str]:
+def _names_above(host: str) -> list[str]:
     labels = host.split(".")
     return [*(BELOW + ".".join(labels[at:]) for at in range(1, len(labels))), EVERY]

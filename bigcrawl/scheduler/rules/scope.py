@@ -29,14 +29,14 @@ WHERE: Final = "BIGCRAWL_SCOPE_LIST"
 CACHED: Final = 1 << 14  # hosts, and directories
 
 
-class Scope:
+class CrawlScope:
     """The URLs in scope; `names` are those of `seed_names` or `parse_names`, and take 8 bytes of memory each."""
 
     def __init__(self, kind: str, names: Iterable[str], pld: Callable[[str], str]) -> None:
         self.kind = kind
         self._pld = pld
         self._depth = 0
-        self._names = _Names(self._measured(names))
+        self._names = _NameSet(self._measure_depth(names))
         self._covers_host = lru_cache(CACHED)(self._looks_up_host)
         self._covers_directory = lru_cache(CACHED)(self._looks_up_directory)
 
@@ -60,7 +60,7 @@ class Scope:
     def _own_name(self, host: str) -> str:
         return self._pld(host) if self.kind == PLD else host
 
-    def _measured(self, names: Iterable[str]) -> Iterable[str]:
+    def _measure_depth(self, names: Iterable[str]) -> Iterable[str]:
         for name in names:
             self._depth = max(self._depth, name.count("/"))
             yield name
@@ -73,7 +73,7 @@ class Scope:
         return any(name in self._names for name in names)
 
     def _is_below(self, url: str) -> bool:
-        parts = f"{_place(url)}/".split("/", self._depth)
+        parts = f"{_place_of(url)}/".split("/", self._depth)
         return self._covers_directory("/".join(parts[:-1]) + "/")
 
     def _looks_up_directory(self, directory: str) -> bool:
@@ -84,7 +84,7 @@ class Scope:
         return False
 
 
-class _Names:
+class _NameSet:
     """A set of texts, as 64-bit keys with a secret of this process, so that no attacker can construct a collision."""
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -107,7 +107,7 @@ def seed_names(kind: str, seeds: Iterable[str], pld: Callable[[str], str]) -> It
     if kind == PLD:
         return (pld(host_of(seed)) for seed in seeds)
     if kind == PREFIX:
-        return (place[: place.rindex("/") + 1] for place in map(_place, seeds))
+        return (place[: place.rindex("/") + 1] for place in map(_place_of, seeds))
     return ()
 
 
@@ -126,7 +126,7 @@ def _parse_name(written: str, where: str) -> str:
     if not mark and "/" not in place and ":" not in place:
         return parse_name(place, where)
     try:
-        found = _place(canonicalize(written if mark else f"http://{place}"))
+        found = _place_of(canonicalize(written if mark else f"http://{place}"))
     except UrlError:
         found = ""
     if not found or "?" in place or "*" in place:
@@ -134,7 +134,7 @@ def _parse_name(written: str, where: str) -> str:
     return found if found.endswith("/") else f"{found}/"
 
 
-def _place(url: str) -> str:
+def _place_of(url: str) -> str:
     authority = authority_of(url)
     path = url[url.index("/", 8) :].partition("?")[0]
     return authority[authority.index("//") + 2 :] + path

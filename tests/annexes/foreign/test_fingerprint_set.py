@@ -34,7 +34,7 @@ def kept(sender: Sender, scheme: str, *waiting: dict[str, Any]) -> list[str]:
     for fields in waiting:
         prints.record_waiting(fields)
     to: Any = sender
-    return asyncio.run(prints.keep(to, "requests.seen", SCRAPY, REMEDY))
+    return asyncio.run(prints.store_prints(to, "requests.seen", SCRAPY, REMEDY))
 
 
 def test_way_is_seen_by_what_waits() -> None:

@@ -102,7 +102,7 @@ def test_damaged_queue_gives_what_is_whole(tmp_path: Path, kind: Any) -> None:
 
 def test_folder_that_is_no_jobdir_is_refused(tmp_path: Path) -> None:
     """In a line that says what it lacks."""
-    with pytest.raises(ConfigError, match="is no JOBDIR"):
+    with pytest.raises(ConfigError, match="is not a JOBDIR"):
         JobDir(str(tmp_path), Any)  # type: ignore[arg-type]
 
 
@@ -132,6 +132,6 @@ def test_odd_names_and_pipes_are_passed_over(tmp_path: Path) -> None:
     assert [path.name for path in jobdir._queues_below(tmp_path)][-1] == "5"
     assert "7" not in [path.name for path in jobdir._queues_below(tmp_path)]
     (tmp_path / "info.json").write_text('{"tail": [Infinity, 0, 0]}')
-    assert jobdir._beginning(tmp_path / "info.json") == (0, 0)
+    assert jobdir._first_waiting(tmp_path / "info.json") == (0, 0)
     (tmp_path / "info.json").write_text("[" * 4_000)
-    assert jobdir._beginning(tmp_path / "info.json") == (0, 0)
+    assert jobdir._first_waiting(tmp_path / "info.json") == (0, 0)

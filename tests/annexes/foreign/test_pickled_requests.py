@@ -94,11 +94,11 @@ def test_entry_that_takes_too_long_ends_the_process(monkeypatch: pytest.MonkeyPa
         "    while b'slow' in data: pass\n"
         "    return whole(data)\n"
         "unpickling.read_entry = read_entry\n"
-        "unpickling.serve(sys.stdin.buffer, sys.stdout.buffer)\n"
+        "unpickling.serve_entries(sys.stdin.buffer, sys.stdout.buffer)\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path) + os.pathsep + os.environ.get("PYTHONPATH", ""))
     monkeypatch.setattr("bigcrawl_foreign.pickled_requests._MODULE", "slow")
     with PickledRequests() as requests:
-        with pytest.raises(UnreadableError, match="ended its process"):
+        with pytest.raises(UnreadableError, match="the process that read it was killed"):
             requests.read(pickle.dumps({"a": "slow"}))
         assert requests.read(pickle.dumps({"a": 1})) == {"a": 1}

@@ -74,7 +74,7 @@ def test_pages_that_cannot_be_read_are_told(tmp_path: Path) -> None:
 
 def test_what_is_wrong_is_told_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No pages, no directory, a full disk."""
-    with pytest.raises(ConfigError, match="no file is there"):
+    with pytest.raises(ConfigError, match="there is no such file"):
         asked(tmp_path / "none", str(tmp_path / "to"))
     with pytest.raises(ConfigError, match="-s BIGCRAWL_SOURCE"):
         asked(tmp_path, str(tmp_path / "to"), BIGCRAWL_WARC_DIR="")
@@ -99,7 +99,7 @@ def test_two_calls_at_once_into_one_directory_are_one_too_many(tmp_path: Path, m
 
     def write_and_ask_again(*args: Any) -> int:
         monkeypatch.setattr(command, "write_graph", write)
-        with pytest.raises(ConfigError, match=f"another scrapy frontier graph is at work in {to}; wait"):
+        with pytest.raises(ConfigError, match=f"another scrapy frontier graph is running in {to}; wait"):
             asked(tmp_path / "warc", str(to))
         told.append(asked(tmp_path / "warc", str(tmp_path / "other")).status)
         return write(*args)

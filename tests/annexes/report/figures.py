@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bigcrawl.features.tallies.tallies import Tallies
 from bigcrawl.scheduler.crawl.history import COLUMNS, TIME_S
 from bigcrawl.scheduler.crawl.samples import ROWS_MAX
-from bigcrawl.views.figures import Figures, PldFigures
+from bigcrawl.views.figures import CrawlFigures, PldFigures
 from bigcrawl.views.plds import TopPld
 from tests.unit.scheduler.world import make_config
 
@@ -53,7 +53,7 @@ def status_of(**changes: Any) -> dict[str, Any]:
     }
 
 
-def figures_of(tmp_path: Path, tallies: Tallies | None = None, **changes: Any) -> Figures:
+def figures_of(tmp_path: Path, tallies: Tallies | None = None, **changes: Any) -> CrawlFigures:
     """Figures of a small crawl."""
     counts = Counter(
         {
@@ -83,7 +83,7 @@ def figures_of(tmp_path: Path, tallies: Tallies | None = None, **changes: Any) -
         "plds": PldFigures([], [], {}, None, 0),
         **changes,
     }
-    return Figures(**given)
+    return CrawlFigures(**given)
 
 
 def full_tallies(plds: int) -> Tallies:
@@ -94,13 +94,13 @@ def full_tallies(plds: int) -> Tallies:
         tallies.record_page(f"www.{pld}", pld, f"2001:db8::{number % 65_536:x}", 20_000)
         tallies.record_answer(200, b"type%d/%s" % (number % 5_000, b"x" * 40), b"gzip", dice.randrange(1 << 22))
         if number < 40_000:
-            tallies.host_gaps.note(pld, 1_000 + dice.randrange(100_000), 1_000)
-            tallies.server_gaps.note(pld, 500 + dice.randrange(100_000), 500)
-            tallies.space_gaps.note(f"pld {pld}", 500 + dice.randrange(100_000), 500)
+            tallies.host_gaps.count_gap(pld, 1_000 + dice.randrange(100_000), 1_000)
+            tallies.server_gaps.count_gap(pld, 500 + dice.randrange(100_000), 500)
+            tallies.space_gaps.count_gap(f"pld {pld}", 500 + dice.randrange(100_000), 500)
     return tallies
 
 
-def large_figures(tmp_path: Path, plds: int) -> Figures:
+def large_figures(tmp_path: Path, plds: int) -> CrawlFigures:
     """Figures of a crawl of so many PLDs that all lists are as long as they get."""
     tallies = full_tallies(plds)
     long_url = f"http://{'a' * 60}.example/" + "<&\"'>" * 200

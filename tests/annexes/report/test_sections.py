@@ -12,17 +12,18 @@ from bigcrawl.scheduler.crawl.history import COLUMNS, TIME_S
 from bigcrawl.views.figures import PldFigures
 from bigcrawl.views.plds import TopPld
 from bigcrawl_report.document import document_of
-from bigcrawl_report.irlbot import by_degree, percentile
-from bigcrawl_report.rates import STEPS_MAX, Rates, step_s_of
+from bigcrawl_report.irlbot import budgets_used, by_degree, percentile, queues_at
+from bigcrawl_report.rates import STEPS_MAX, HistoryRates, step_s_of
 from tests.annexes.report.figures import BEGUN_S, figures_of, history_of, status_of
+from tests.unit.scheduler.world import make_config
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.views.figures import Columns, Figures
+    from bigcrawl.views.figures import Columns, CrawlFigures
 
 
-def rows_of(figures: Figures, name: str) -> dict[Any, Any]:
+def rows_of(figures: CrawlFigures, name: str) -> dict[Any, Any]:
     """A table's rows by their first cell; the other one, or the tuple of the others."""
     rows = document_of(figures).to_json()["tables"][name]["rows"]
     return {first: others[0] if len(others) == 1 else tuple(others) for first, *others in rows}
@@ -65,6 +66,32 @@ def test_sizes_types_and_encodings_are_of_answers_with_status_200(tmp_path: Path
     assert rows_of(figures, "figures")["compression ratio of those that were unpacked"] == "1:5.00"
 
 
+def test_queues_follow_from_how_often_budgets_were_used_up(tmp_path: Path) -> None:
+    """The paper's own figures: 16 queues at 8 billion pages and 128 at 80 billion, of 33 million PLDs."""
+    pages = {8 * 10**9: 16, 80 * 10**9: 128}
+    assert {n: queues_at(budgets_used(n, 11, 33 * 10**6)) for n in pages} == pages
+    assert queues_at(budgets_used(5, 10, 10)) == 1
+    tallies = Tallies()
+    for number in range(2):
+        tallies.record_page("www.example", f"pld{number}.example", "192.0.2.1", 100)
+    rows = rows_of(figures_of(tmp_path, tallies, plds=PldFigures([], [], {}, 3, 0, 10.0, 8)), "queues")
+    assert rows["queues by (11)"] == "4", "100 pages of 2 PLDs with a budget of 10: 5 times"
+    assert rows["turns that take URLs, in the partition with most"] == "8"
+    unknown = rows_of(figures_of(tmp_path), "queues")
+    assert [unknown["queues by (11)"], unknown["mean budget of a PLD, E[B]"]] == ["unknown", "no budgets"]
+
+
+def test_host_structures_are_beside_polybots_formula(tmp_path: Path) -> None:
+    """10 pages a second and a delay of 30 s: 300 hosts rest."""
+    figures = figures_of(tmp_path, config=make_config(tmp_path, "crawl", host_delay=30), host_records=7)
+    rows = rows_of(figures, "host_structures")
+    assert rows["last speed times host delay, s t"] == 300
+    assert rows["host structures by the formula, x + s t + n_d + n_t"] == 1 + 300 + 1 + 3
+    assert rows["hosts in Redis"] == 1 + 2 + 3 + 4
+    assert rows["twice the larger of x and s t"] == 600
+    assert rows["host records with robots.txt rules, at most"] == 7
+
+
 def test_rare_names_are_counted_together(tmp_path: Path) -> None:
     tallies = Tallies()
     for number in range(100):
@@ -77,7 +104,7 @@ def test_rare_names_are_counted_together(tmp_path: Path) -> None:
 def test_gaps_that_were_too_short_are_told(tmp_path: Path) -> None:
     tallies = Tallies()
     for gap_ms in (900, 1_000, 1_500):
-        tallies.host_gaps.note("a.example", gap_ms, 1_000)
+        tallies.host_gaps.count_gap("a.example", gap_ms, 1_000)
     figures = figures_of(tmp_path, tallies)
     due = rows_of(figures, "due")
     assert due["hosts: gaps that were too short"] == "1 of 3"
@@ -149,16 +176,16 @@ def test_steps_are_of_ten_minutes_unless_they_were_too_few_or_too_many(span_s: f
 
 
 def test_rates_end_where_no_node_ran() -> None:
-    rates = Rates(history_of([n * 10.0 for n in range(6 * 360 + 1)], 5.0, stopped=(7_200, 14_400)))
+    rates = HistoryRates(history_of([n * 10.0 for n in range(6 * 360 + 1)], 5.0, stopped=(7_200, 14_400)))
     assert rates.step_s == 600
     assert rates.a_second("pages") == [5.0] * 12 + [None] * 12 + [5.0] * 12
-    assert rates.levels("nodes")[12] is None
+    assert rates.level_per_step("nodes")[12] is None
     assert rates.active_s == 4 * 3_600
     assert rates.ends_s[0] == BEGUN_S + 600
 
 
 def test_a_long_history_has_bounded_steps() -> None:
-    rates = Rates(history_of([n * 3_600.0 for n in range(1_800)]))
+    rates = HistoryRates(history_of([n * 3_600.0 for n in range(1_800)]))
     assert len(rates.steps) <= STEPS_MAX
     assert {rate for rate in rates.a_second("pages") if rate is not None} == {10.0}
 
@@ -167,7 +194,7 @@ def test_a_counter_that_fell_is_a_gap() -> None:
     """Redis has forgotten its last second, or the operator had URLs forgotten: no rate is below zero."""
     history = history_of([n * 10.0 for n in range(37)])
     history["seen"][20] = 0.0
-    rates = Rates(history).a_second("seen")
+    rates = HistoryRates(history).a_second("seen")
     assert rates.count(None) == 1
     assert min(rate for rate in rates if rate is not None) >= 0
 
@@ -175,6 +202,19 @@ def test_a_counter_that_fell_is_a_gap() -> None:
 def test_a_value_that_was_not_sampled_is_a_gap() -> None:
     history = history_of([n * 10.0 for n in range(61)])
     history["pages"][:30] = [None] * 30
-    rates = Rates(history).a_second("pages")
+    rates = HistoryRates(history).a_second("pages")
     assert rates.count(None) == len(rates) // 2
     assert set(rates) == {None, 10.0}
+
+
+def test_a_time_in_which_nothing_ran_is_a_step_of_its_own() -> None:
+    """A killed node takes no last sample; two minutes without one are no slope. A thinned history has no break."""
+    times = [10.0 * n for n in range(30)] + [410.0 + 10 * n for n in range(30)]
+    rates = HistoryRates(history_of(times))
+    assert rates.stops == [(BEGUN_S + 290, BEGUN_S + 410)]
+    at = rates.ends_s.index(BEGUN_S + 410)
+    assert rates.a_second("pages")[at] is None
+    assert rates.level_per_step("nodes")[at] is None
+    assert rates.a_second("pages")[at + 1] is not None
+    assert rates.active_s == times[-1] - 120
+    assert HistoryRates(history_of([10.0 * n for n in range(9)] + [90 + 60.0 * n for n in range(9)])).stops == []

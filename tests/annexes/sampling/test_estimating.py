@@ -9,7 +9,7 @@ from statistics import fmean
 import pytest
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl_sampling.estimating import WALKS_MIN, Walks, sampled
+from bigcrawl_sampling.estimating import WALKS_MIN, WalkArrays, sample_pages
 from bigcrawl_sampling.steps import WalkStep
 
 PAGES, DEAD = 1_500, 500
@@ -40,7 +40,7 @@ def walks_over(links: list[tuple[int, ...]], count: int, dice: Random) -> list[W
 def test_intervals_cover_the_truth() -> None:
     """Of URLs and of pages; nine of ten at least, and they are narrow enough to say something."""
     links = links_of_web(Random(7))
-    found = [Walks(walks_over(links, WALKS, Random(seed))).estimate() for seed in range(20)]
+    found = [WalkArrays(walks_over(links, WALKS, Random(seed))).estimate() for seed in range(20)]
     for truth, intervals in ((PAGES + DEAD, [one.urls for one in found]), (PAGES, [one.pages for one in found])):
         assert sum(one.low <= truth <= one.high for one in intervals) >= 18
         assert fmean(one.value for one in intervals) == pytest.approx(truth, rel=0.15)
@@ -56,7 +56,7 @@ def test_sample_is_near_uniform_though_the_walk_is_not() -> None:
     walked: Counter[bool] = Counter()
     for seed in range(30):
         steps = walks_over(links, WALKS, Random(seed))
-        sample = sampled(Walks(steps), 20, Random(seed))
+        sample = sample_pages(WalkArrays(steps), 20, Random(seed))
         assert len({step.asked for step in sample}) == len(sample) == 20
         assert all(step.is_page for step in sample)
         drawn.update(step.asked % 10 == 0 for step in sample)
@@ -67,16 +67,16 @@ def test_sample_is_near_uniform_though_the_walk_is_not() -> None:
 
 def test_what_says_nothing_is_told() -> None:
     """Few walks, or walks that go nowhere; walks that never meet give no upper bound that means something."""
-    with pytest.raises(ConfigError, match=f"takes {WALKS_MIN}"):
-        Walks([WalkStep(0, 0, 1, 1, True, (2,))])
+    with pytest.raises(ConfigError, match=f"at least {WALKS_MIN}"):
+        WalkArrays([WalkStep(0, 0, 1, 1, True, (2,))])
     with pytest.raises(ConfigError, match="beyond its seed"):
-        Walks([WalkStep(walk, 0, walk, walk, True) for walk in range(WALKS_MIN)])
+        WalkArrays([WalkStep(walk, 0, walk, walk, True) for walk in range(WALKS_MIN)])
     apart = [
         WalkStep(walk, step, 3 * walk + step, 3 * walk + step, True, (3 * walk + 1,))
         for walk in range(50)
         for step in (0, 1)
     ]
-    found = Walks(apart).estimate()
+    found = WalkArrays(apart).estimate()
     assert found.seen == 100
     assert found.urls.high > 1_000
 
@@ -84,4 +84,4 @@ def test_what_says_nothing_is_told() -> None:
 def test_web_of_dead_links_has_no_pages() -> None:
     """The share of pages is that of what was asked for, and may be none."""
     steps = [WalkStep(walk, step, step, step, False, (1, 2)) for walk in range(WALKS_MIN) for step in (0, 1)]
-    assert Walks(steps).estimate().pages.value == 0
+    assert WalkArrays(steps).estimate().pages.value == 0

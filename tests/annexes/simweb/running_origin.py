@@ -10,7 +10,7 @@ from pathlib import Path
 from bigcrawl.exceptions import ConfigError
 from bigcrawl_simweb.basics.answer import Answer
 from bigcrawl_simweb.serve.listen import open_listeners
-from bigcrawl_simweb.serve.running import Serving, serve_until_signal
+from bigcrawl_simweb.serve.running import ServingOptions, serve_until_signal
 from tests.annexes.simweb.scripted import A, B, ScriptedWeb
 
 
@@ -23,7 +23,7 @@ class TellingWeb(ScriptedWeb):
 
 def main(processes: str, log: str, lookup_log: str, log_bytes_max: str) -> str | None:
     """Serve until told; the message of what went wrong."""
-    serving = Serving(log=Path(log), processes=int(processes), dns=("127.0.0.1", 0), lookup_log=Path(lookup_log))
+    serving = ServingOptions(log=Path(log), processes=int(processes), dns=("127.0.0.1", 0), lookup_log=Path(lookup_log))
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(log_bytes_max), int(log_bytes_max)))
     web = TellingWeb({}, {"www.sim.example": A})
     sockets = open_listeners([A, B], 0, "no-such-device")

@@ -15,12 +15,13 @@ import pytest
 
 from bigcrawl.exceptions import ConfigError, CorruptionError
 from bigcrawl_simweb.__main__ import main
-from bigcrawl_simweb.check.checker import Rules, check
+from bigcrawl_simweb.check.checker import CheckRules, check_exchanges
 from bigcrawl_simweb.exhibits.table import EXHIBITS
+from bigcrawl_simweb.model.explain import SPACES
 from bigcrawl_simweb.model.outages import OUTAGES
 from bigcrawl_simweb.model.robots import ROBOTS
 from bigcrawl_simweb.model.robots_kinds import KINDS
-from bigcrawl_simweb.model.state import SavedWeb, load, save
+from bigcrawl_simweb.model.state import SavedWeb, load_web, save_web
 from bigcrawl_simweb.model.uniform import PAGE_BYTES, UniformWeb
 from bigcrawl_simweb.serve.access_log import AccessLog, LogLine, read_exchanges
 from tests.annexes.simweb.support import Crawler
@@ -71,8 +72,8 @@ def test_server_keeps_its_web_across_kills_and_a_crawl_of_both_lives_is_whole(
         process.kill()
     process.wait()
     before = list(read_exchanges(log))
-    expected = load(state).web().reachable(first[0], seeds)  # type: ignore[union-attr]
-    assert check(before, Rules(expected=expected, port=first[0])).ok
+    expected = load_web(state).web().reachable(first[0], seeds)  # type: ignore[union-attr]
+    assert check_exchanges(before, CheckRules(expected=expected, port=first[0])).ok
 
     process, second = start(*options, "--port", "0")
     assert second == first == (first[0], 2, 9)
@@ -126,7 +127,7 @@ def test_taken_port_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixt
         other.bind(("127.16.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        save(tmp_path, SavedWeb(5, 3, 9, "bigcrawl", port))
+        save_web(tmp_path, SavedWeb(5, 3, 9, "bigcrawl", port))
         message = refusal(capsys, "serve", "--state", str(tmp_path))
     assert re.search(rf"port {port} of .* cannot be used: .*; stop what uses it", message)
 
@@ -137,7 +138,7 @@ def test_taken_port_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixt
 )
 def test_kept_web_cannot_be_made_another(tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, value: str):
     """Asking a directory for another web than it keeps is an error that names both values."""
-    save(tmp_path, SAVED)
+    save_web(tmp_path, SAVED)
     message = refusal(capsys, "serve", "--state", str(tmp_path), option, value)
     assert f"is {value}, but {tmp_path / 'simweb.json'} keeps a web with" in message
 
@@ -152,7 +153,7 @@ def test_directory_without_a_web_is_one_clear_line(
 
 def test_check_says_ok_only_for_a_whole_and_polite_crawl(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     """`check` exits 0 for a polite log of everything, 1 for a fetch missing, repeated, early or forbidden."""
-    save(tmp_path, SAVED)
+    save_web(tmp_path, SAVED)
     web, delays = SAVED.web(), SAVED.web().crawl_delays_ms()
     expected = web.reachable(SAVED.port, web.seeds(SAVED.port))
     clocks = dict.fromkeys(web.addresses(), 0)
@@ -216,7 +217,7 @@ def test_web_of_all_features_is_kept_and_served(start: Start, tmp_path: Path, ca
     """Total pages, names and features come back from the state directory; a name is asked for by its Host header."""
     options = ("--hosts", "30", "--pages", "300", "--naming", "name", "--features", "copies,charsets,robots")
     process, (port, *_) = start("--state", str(tmp_path), *options)
-    saved = load(tmp_path)
+    saved = load_web(tmp_path)
     assert saved == SavedWeb(7, 30, 0, "bigcrawl", port, 300, "web", "name", "charsets,copies,robots")
     web = saved.web()
     main(["seeds", "--state", str(tmp_path)])
@@ -254,7 +255,7 @@ def test_list_names_everything_that_features_add(capsys: pytest.CaptureFixture[s
     """`list` has a line for each row of each table."""
     assert main(["list"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(EXHIBITS) + len(ROBOTS) + len(KINDS) + len(OUTAGES)
+    assert len(lines) == len(EXHIBITS) + len(ROBOTS) + len(KINDS) + len(OUTAGES) + len(SPACES)
     assert any("/fair/gzip-bomb-0.html" in line for line in lines)
 
 
@@ -277,9 +278,9 @@ def test_uniform_web_is_served_and_has_no_known_answer(
 def test_state_is_read_as_it_was_written(tmp_path: Path):
     """A directory without a web gives None; one with a web gives its arguments; no temporary file stays."""
     directory = tmp_path / "new" / "state"
-    assert load(directory) is None
-    save(directory, SAVED)
-    assert load(directory) == SAVED
+    assert load_web(directory) is None
+    save_web(directory, SAVED)
+    assert load_web(directory) == SAVED
     assert [path.name for path in directory.iterdir()] == ["simweb.json"]
 
 
@@ -288,13 +289,13 @@ def test_damaged_state_is_an_error_not_a_fresh_start(tmp_path: Path, text: str):
     """A file that `save` did not write is never taken for none."""
     (tmp_path / "simweb.json").write_text(text)
     with pytest.raises(CorruptionError, match=r"simweb\.json: damaged"):
-        load(tmp_path)
+        load_web(tmp_path)
 
 
 def test_state_of_another_format_is_refused(tmp_path: Path):
     """A later version's file is not guessed at."""
-    save(tmp_path, SAVED)
+    save_web(tmp_path, SAVED)
     fields = json.loads((tmp_path / "simweb.json").read_text())
     (tmp_path / "simweb.json").write_text(json.dumps({**fields, "format": 3}))
     with pytest.raises(ConfigError, match="another format than 2"):
-        load(tmp_path)
+        load_web(tmp_path)

@@ -157,4 +157,4 @@ def test_scrapys_own_beside_it_is_told(tmp_path: Path) -> None:
     with NotedSite({"/robots.txt": Answer(body=RULES)}) as site, PlainProject(tmp_path, **settings) as project:
         log = project.run(site.url("127.0.0.2", "/a"), site.url("127.0.0.2", "/no"))
     assert sorted(site.paths()) == ["/a", "/robots.txt", "/robots.txt"]
-    assert "asks for each robots.txt once more; set ROBOTSTXT_OBEY = False" in log
+    assert "fetches each robots.txt once more; set ROBOTSTXT_OBEY = False" in log

@@ -53,7 +53,7 @@ def test_host_rests_from_the_end_of_a_fetch_to_the_start_of_the_next(tmp_path: P
         assert min(site.rests(host)) >= DELAY_S - SLACK_S
     assert not all_begun.broken, "no host waits for another one's end"
     assert "within this process" in log
-    assert ("will hold places of CONCURRENT_REQUESTS" in log) is (settings is ALONE)
+    assert ("count towards CONCURRENT_REQUESTS" in log) is (settings is ALONE)
     assert "Traceback" not in log
 
 
@@ -171,4 +171,4 @@ def test_host_that_never_answers_is_retired(tmp_path: Path, failures_max: dict, 
     assert ends.count("DownloadConnectionRefusedError") == failures
     assert ends.count("HostRetiredError") == 12 - failures
     assert project.stat("bigcrawl/alone/retired") == 12 - failures
-    assert log.count("is not asked again by this process") == 1
+    assert log.count("gets no more requests from this process") == 1

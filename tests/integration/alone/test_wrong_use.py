@@ -60,8 +60,8 @@ def test_beside_the_addon_they_step_aside(tmp_path: Path, redis_url: str, crawl_
     assert project.items == dict.fromkeys(urls, 200), log
     assert site.paths() == ["/robots.txt", "/a", "/b"]
     assert project.stat("bigcrawl/warc/records") == 1 + 3 * 3
-    assert "Disabled bigcrawl.middlewares.robots.RobotsMiddleware: with bigcrawl's add-on" in log
-    assert "Disabled bigcrawl.middlewares.throttle.ThrottleMiddleware: with bigcrawl's add-on" in log
+    assert "Disabled bigcrawl.middlewares.robots.RobotsMiddleware: bigcrawl's add-on is in use" in log
+    assert "Disabled bigcrawl.middlewares.throttle.ThrottleMiddleware: bigcrawl's add-on is in use" in log
     assert "by this process alone" not in log
     assert "Traceback" not in log
 
@@ -127,7 +127,7 @@ def test_pages_are_stored_without_the_asyncio_reactor(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"SCHEDULER_PRIORITY_QUEUE": QUEUE}, "which asks ThrottleMiddleware; add"),
+        ({"SCHEDULER_PRIORITY_QUEUE": QUEUE}, "which needs ThrottleMiddleware; add"),
         ({"DOWNLOADER_MIDDLEWARES": THROTTLE, "BIGCRAWL_HOST_DELAY": -1}, "BIGCRAWL_HOST_DELAY is -1; must be"),
         ({"DOWNLOADER_MIDDLEWARES": ROBOTS, "BIGCRAWL_ROBOT": "obey"}, "did you mean BIGCRAWL_ROBOTS?"),
         ({"ITEM_PIPELINES": {WARC: 900}, "BIGCRAWL_WARC_DIR": "warc", "BIGCRAWL_WARC": 1}, "unknown setting"),

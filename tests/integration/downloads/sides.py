@@ -1,4 +1,4 @@
-"""One run of the spider: on stock Scrapy, or with bigcrawl's add-on and nothing else different."""
+"""One run of the spider: on stock Scrapy, or bigcrawl's add-on is in use, so and nothing else different."""
 
 from __future__ import annotations
 

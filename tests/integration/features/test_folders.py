@@ -51,7 +51,9 @@ def test_a_crawl_goes_on_only_with_its_features(tmp_path: Path, web: SimulatedWe
     assert crawl.run() == 0, crawl.log.read_text()
     package = copied_package(tmp_path / "package", without=("copies",))
     without = copy_crawl(package, tmp_path / "crawl", web, settings)
-    told = "MANIFEST has state of features that this version of bigcrawl lacks: contents; go on with a version that has"
+    told = (
+        "MANIFEST has state of features that this version of bigcrawl lacks: contents; continue with a version that has"
+    )
     assert without.run() == 1
     log = without.log.read_text()
     assert log.count(told) == 1

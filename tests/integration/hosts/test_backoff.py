@@ -200,7 +200,7 @@ def test_host_that_is_dead_at_first_contact_is_kept_for_later(tmp_path: Path) ->
                 for words in (("awaken",), ("awaken", "127.0.21.6", "--all")):
                     refused = crawl.frontier(*words, check=False)
                     assert refused.returncode == 1
-                    assert "awaken wants hosts, or --all" in refused.stderr
+                    assert "awaken needs either hosts, or --all" in refused.stderr
                 assert crawl.frontier("awaken", "--all").stdout == "awakened: 127.0.21.6\n"
                 crawl.start()
                 wait_until(lambda: len(back.pages) == PAGES, "all its pages come")

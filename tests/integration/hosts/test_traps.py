@@ -74,7 +74,7 @@ def test_same_page_under_many_urls_is_told_and_explained(tmp_path: Path) -> None
     with no_strays_below(tmp_path), serving() as url, Crawl(tmp_path / "crawl", [f"{url}/same/0"], settings) as crawl:
         assert crawl.run(300) == 0
         log = crawl.log.read_text()
-        assert log.count("127.0.0.1 is taken for a trap: about 63 of its last 64 pages had the content of others") == 1
+        assert log.count("127.0.0.1 is considered a trap: about 63 of its last 64 pages had the same content as") == 1
         assert "\npages (any status)                   200" in log
         found = crawl.asked("explain", f"{url}/same/5")
         assert (found["outcome"]["name"], found["shape"]) == ("status:200", [])

@@ -44,8 +44,10 @@ def test_two_nodes_hear_another_speed_and_stop_a_site(tmp_path: Path) -> None:
         with Crawl(tmp_path / "crawl", web.seeds, settings) as first, second_process_of(first) as second:
             first.start()
             wait_until(lambda: fetched(web) > 10, "the crawl is under way")
+            (second.directory / "seeds.txt").unlink()  # the first has read it
             second.start()
             wait_until(lambda: shares(first) == [8, 8], "each node owns half")
+            assert "this node has no seeds" in second.log.read_text()
             first.frontier("speed", "1/s")
             for node in (first, second):
                 wait_until(lambda node=node: "speed: 1 pages/s" in node.log.read_text(), "it has heard")  # type: ignore[misc]

@@ -61,12 +61,13 @@ def serving(address: str = "127.0.0.1") -> Iterator[str]:
         yield f"http://{address}:{server.server_address[1]}"
 
 
-def test_copies_refer_to_their_original_and_lead_nowhere(tmp_path: Path) -> None:
+@pytest.mark.parametrize("copies", ["by-reference", "over-nodes"])
+def test_copies_refer_to_their_original_and_lead_nowhere(tmp_path: Path, copies: str) -> None:
     """One of the pages with the body is whole, and its link is followed; the others' links are counted as dropped."""
     with (
         no_strays_below(tmp_path),
         serving() as url,
-        Crawl(tmp_path / "crawl", [f"{url}/"], SETTINGS | DROPPED) as crawl,
+        Crawl(tmp_path / "crawl", [f"{url}/"], SETTINGS | DROPPED | {"BIGCRAWL_WARC_COPIES": copies}) as crawl,
     ):
         assert crawl.run(300) == 0
         log = crawl.log.read_text()

@@ -62,6 +62,7 @@ def test_operator_makes_everything_durable(tmp_path: Path) -> None:
 
         crawl.kill()
         wait_until(lambda: not crawl.status()["nodes"], "the lease of the dead node has expired", timeout_s=200)
+        assert "no node runs" in crawl.status()["standstill"]
         assert "all 4 partitions are durable; no node runs" in crawl.frontier("checkpoint").stdout
         shutil.move(crawl.directory / "state" / "test" / "p0002", tmp_path / "away")
         lost = crawl.frontier("checkpoint", check=False)

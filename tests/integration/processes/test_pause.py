@@ -59,6 +59,9 @@ def test_operator_pauses_resumes_and_drains(tmp_path: Path) -> None:
                 crawl.frontier("resume")
                 wait_until(lambda: fetched(web) > before, "it goes on")
                 assert crawl.frontier("resume", check=False).returncode == 1
+                crawl.frontier("speed", "0/s")
+                assert "\nstandstill  its speed is 0 for now, set by hand" in crawl.frontier("status").stdout
+                crawl.frontier("speed", "--unset")
 
                 host = web.exchanges()[0].host
                 [two] = [node for node in crawl.status()["nodes"] if node.startswith("two-")]
@@ -86,5 +89,6 @@ def test_operator_pauses_resumes_and_drains(tmp_path: Path) -> None:
                 assert crawl.frontier("drain", check=False).returncode == 1
             crawl.settings["BIGCRAWL_HOST_DELAY"] = 0.4  # until here it was not to be over
             assert crawl.run() == 0
+            assert crawl.status()["standstill"] == ["the crawl is finished"]
         report = web.report(delay_ms=400)
         assert report.ok, str(report)

@@ -60,7 +60,7 @@ def test_damaged_partition_is_repaired_while_the_crawl_runs(tmp_path: Path) -> N
         assert refused.returncode == 1
         assert f"{manifest}: damaged at byte" in refused.stderr
         assert "read again from its inbox, nothing is lost" in refused.stderr
-        assert refused.stderr.endswith("bigcrawl: nothing is repaired: say y, or --yes\n")
+        assert refused.stderr.endswith("bigcrawl: nothing was repaired: answer y, or give --yes\n")
         assert manifest.read_bytes() == damaged
         done = crawl.asked("repair", "--yes")
         assert done["repaired"] == [bad]

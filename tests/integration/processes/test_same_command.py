@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import signal
 from typing import TYPE_CHECKING
-
-import pytest
 
 from tests.integration.test_items import JSON_LINES, crawl, in_json_lines, kill_after, pages_of
 from tests.support.crawling.verdicts import warc_files
@@ -30,7 +27,7 @@ def test_crawl_begins_anew_when_told_to(tmp_path: Path, redis_url: str, crawl_na
         assert pages_of(site) == len(urls)
 
         log = project.run(*urls, output=BEGINS_ANEW, BIGCRAWL_FRESH=1)
-        assert f"crawl {crawl_name} begins anew" in log
+        assert f"crawl {crawl_name} starts from scratch" in log
         assert pages_of(site) == 2 * len(urls)
         assert sorted(in_json_lines(items)) == sorted(urls)
         assert set(warc_files(warcs)) > stored
@@ -94,34 +91,3 @@ def test_edited_spider_is_mentioned(tmp_path: Path) -> None:
         spider.write_text(spider.read_text() + "\n# edited\n")
         for pages in (30, 0):
             assert project.run(*urls, output=JSON_LINES, BIGCRAWL_MAX_PAGES=pages).count(said) == 1
-
-
-@pytest.mark.long("three crawls; tests/unit/scheduler/node/test_unrunnable.py asks the same of nodes")
-def test_requests_wait_for_a_callback_that_was_renamed(tmp_path: Path) -> None:
-    """The run that lacks it says so at its end, with status 1; the next one that has it fetches all, once."""
-    with crawl(tmp_path) as (project, site, urls):
-        spider = project.directory / "plain" / "spiders" / "__init__.py"
-        code = spider.read_text()
-        old = code.replace("def parse(", "def parse_old(").replace("errback=", "callback=self.parse_old, errback=")
-        new = code.replace("def parse(", "def parse_new(")
-        # The next spider would give those that this run had not asked for its own callback.
-        spider.write_text(
-            old.replace("    def parse_old(", '        self.logger.info("all asked for")\n\n    def parse_old(')
-        )
-        site.hold_after(10)
-        project.start(*urls, output=JSON_LINES, BIGCRAWL_MAX_PAGES=20)
-        wait_until(lambda: "all asked for" in project.log, "the spider has asked for all")
-        site.hold_after(math.inf)
-        assert project.wait() == 0
-        waiting = len(urls) - pages_of(site)
-        spider.write_text(new)
-        project.start(*urls, output=JSON_LINES)
-        assert project.wait() == 1
-        said = f"{waiting} URLs wait that no spider could run: {waiting} for the method parse_old."
-        assert f"all else is done, but {said}" in project.log
-        assert project.log.rindex(said) > project.log.rindex("WARC files: "), "the last line of the summary"
-        assert pages_of(site) == len(urls) - waiting
-        log = project.run(*urls, output=JSON_LINES, BIGCRAWL_CALLBACKS="parse_old=parse_new")
-        assert "finished" in log
-        assert sorted(in_json_lines(project.directory / "items.jl")) == sorted(urls)
-        assert pages_of(site) == len(urls)

@@ -114,7 +114,7 @@ def test_second_spider_of_a_crawl_is_refused(projects: tuple[PlainProject, Plain
     one.kill()
     two.start(*seeds(site), output=LINES, **other)
     assert two.wait() == 1
-    assert "crawl 'both' is that of spider 'one' and not finished" in two.log
+    assert "crawl 'both' belongs to spider 'one' and is not finished" in two.log
     one.start(*seeds(site), output=LINES, **name)
     assert one.wait() == 0
     assert_has_its_own(one, site)

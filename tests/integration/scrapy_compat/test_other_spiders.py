@@ -76,7 +76,7 @@ def test_spiders_of_a_project_have_crawls_of_their_own(project: Project, site: S
     assert list((project.directory / "warc").glob("*.warc.gz"))
     asked = project.scrapy("frontier", "status")
     assert (asked.returncode, asked.stdout) == (1, "")
-    assert "there are several crawls here, say which with -s BIGCRAWL_CRAWL=: closing, pages" in asked.stderr
+    assert "there are several crawls here; choose one with -s BIGCRAWL_CRAWL=: closing, pages" in asked.stderr
 
 
 def test_closed_spider_goes_on_where_it_ended(project: Project, site: Site, crawl_name: str) -> None:

@@ -18,9 +18,7 @@ from tests.support.running.processes import wait_until
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.long(
-    "every command and every page of a crawl; test_metrics and test_report look for secrets, too"
-)
+pytestmark = pytest.mark.long("every command and every page of a crawl; test_metrics looks for secrets, too")
 
 SECRETS = {
     "redis": "s3cret-redis",
@@ -51,8 +49,12 @@ class Broken:
 '''
 
 
-def _asked_all(crawl: Crawl, url: str) -> str:
-    """What each command that looks says, to people and to programs."""
+PLAIN: list[str] = []
+JSON = ["--json"]
+
+
+def _asked_all(crawl: Crawl, url: str, *forms: list[str]) -> str:
+    """What each command that looks says, in these forms; an error has one for people and for programs."""
     host = url.split("/")[2].partition(":")[0]
     said = []
     for words in (
@@ -79,7 +81,7 @@ def _asked_all(crawl: Crawl, url: str) -> str:
         ["export", "/no/such/directory/file.jsonl"],
         ["import", "/no/such/file.jsonl"],
     ):
-        for form in ([], ["--json"]):
+        for form in forms:
             done = crawl.frontier(*words, *form, check=False)
             said += [done.stdout, done.stderr]
     said += [path.read_text() for path in (crawl.directory / "report").glob("*")]
@@ -139,11 +141,11 @@ def test_no_secret_is_told(tmp_path: Path) -> None:
         with Crawl(tmp_path / "crawl", seeds, settings, environment=environment) as crawl:
             crawl.start()
             wait_until(lambda: len(web.exchanges()) > 20, "pages are fetched")
-            texts["commands"] = _asked_all(crawl, web.seeds[0])
+            texts["commands"] = _asked_all(crawl, web.seeds[0], PLAIN, JSON)
             texts["pages"] = _served(crawl, web.seeds[0])
             server.kill()
             wait_until(lambda: "Redis does not answer" in crawl.log.read_text(), "the node misses its Redis")
-            texts["commands without Redis"] = _asked_all(crawl, web.seeds[0])
+            texts["commands without Redis"] = _asked_all(crawl, web.seeds[0], PLAIN)
             texts["pages without Redis"] = _served(crawl, web.seeds[0])
             server.restart()
             wait_until(lambda: crawl.frontier("status", check=False).returncode == 0, "Redis is back")
@@ -161,7 +163,7 @@ def test_no_secret_is_told(tmp_path: Path) -> None:
             other.settings["BIGCRAWL_REDIS_URL"] = url.replace(SECRETS["redis"], SECRETS["wrong"])
             assert other.run() != 0
             texts["log with a wrong password"] = other.log.read_text()
-            texts["commands with a wrong password"] = _asked_all(other, web.seeds[0])
+            texts["commands with a wrong password"] = _asked_all(other, web.seeds[0], PLAIN)
     assert not _told(texts)
     assert "cannot handle <GET" in texts["log"]
     assert texts["log as JSON"].startswith("{")

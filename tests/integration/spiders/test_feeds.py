@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from bigcrawl_simweb.basics.resources import Kind
-from bigcrawl_simweb.check.checker import Rules, check
+from bigcrawl_simweb.check.checker import CheckRules, check_exchanges
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.crawling.verdicts import assert_complete
 
@@ -30,8 +30,8 @@ def test_what_feeds_announce_is_fetched_once(tmp_path: Path) -> None:
         known = web.web.reachable(web.saved.port, web.seeds, read_feeds=True)
         kinds = {url: getattr(web.web.resource_at(url), "kind", None) for url in known}
         expected = {url: status for url, status in known.items() if url in web.seeds or kinds[url] in FETCHED}
-        rules = Rules(expected=expected, port=web.saved.port, retries=2, allows=web.web.allows)
-        assert_complete(check(web.exchanges(), rules))
+        rules = CheckRules(expected=expected, port=web.saved.port, retries=2, allows=web.web.allows)
+        assert_complete(check_exchanges(web.exchanges(), rules))
     found = [json.loads(line) for line in items.read_text().splitlines()]
     announced = {(entry["feed"], entry["url"]) for entry in found}
     assert len(announced) == len(found) == 4 * (6 + 2 * 2)

@@ -129,7 +129,7 @@ def test_spider_ends_when_told_and_names_what_is_wrong(tmp_path: Path, redis_url
         }
         other = listed_crawl(tmp_path / "two", redis_url, crawl_name, **settings, **theirs, REDIS_URL=redis_url)
         assert other.run() == 1
-        assert "needs bigcrawl's scheduler, and SCHEDULER is scrapy_redis" in other.log.read_text()
+        assert "needs bigcrawl's scheduler, but SCHEDULER is scrapy_redis" in other.log.read_text()
         assert client.type(key) == b"string", "it took nothing"
 
 

@@ -20,6 +20,10 @@ LISTENS = re.compile(r"dashboard: http://127\.0\.0\.1:(\d+)/")
 QUESTIONS = {
     "status": "pages",
     "nodes": "nodes",
+    "recent": "fetches",
+    "events": "events",
+    "crawls": "crawls",
+    "jobs": "jobs",
     "history": "time_s",
     "disks": "disks",
     "hosts?limit=5": "hosts",
@@ -32,6 +36,7 @@ QUESTIONS = {
     "delay?word={host}": "delay",
     "speed": "now",
     "blacklist": "entries",
+    "estimate": "walks",
 }
 
 
@@ -163,4 +168,6 @@ def test_an_open_address_without_a_token_stops_the_start(tmp_path: Path) -> None
     with Crawl(tmp_path / "crawl", ["http://127.88.0.1:9/"], more) as crawl:
         assert crawl.run() == 1
         [line] = [line for line in crawl.log.read_text().splitlines() if "ERROR: " in line]
-    assert "BIGCRAWL_DASHBOARD_ADDRESS is 0.0.0.0, which others may reach: set BIGCRAWL_DASHBOARD_TOKEN_FILE" in line
+    assert (
+        "BIGCRAWL_DASHBOARD_ADDRESS is 0.0.0.0, which other machines can reach: set BIGCRAWL_DASHBOARD_TOKEN_FILE"
+    ) in line

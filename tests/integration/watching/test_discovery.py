@@ -69,4 +69,4 @@ def test_crawl_without_discovery_drains_and_ends(tmp_path: Path) -> None:
         assert stat(crawl, "bigcrawl/dropped/discovery-off") == 0
         assert crawl.status()["urls"]["seen"] > after["urls"]["seen"]
         wrong = crawl.frontier("discovery", "maybe", check=False)
-        assert (wrong.returncode, wrong.stderr) == (1, "bigcrawl: discovery is on or off, and not 'maybe'\n")
+        assert (wrong.returncode, wrong.stderr) == (1, "bigcrawl: discovery must be on or off, but is 'maybe'\n")

@@ -176,21 +176,41 @@ def looked_since(port: int, at_s: float) -> bool:
 
 
 @pytest.mark.long("a crawl of its own; what is counted: tests/unit/metrics")
-def test_metrics_agree_with_the_origins_log(web: SimulatedWeb, tmp_path: Path) -> None:
+def test_metrics_agree_with_the_origins_log_and_scrapys_stats(web: SimulatedWeb, tmp_path: Path) -> None:
     """Pages by status, robots.txt fetches, URLs seen and ended, histograms: as the origin and Redis have counted.
 
     Every metric of the table is shown and no other, with its kind and help, and with label values of its own list only:
-    the number of series is known beforehand.
+    the number of series is known beforehand. A handler of spider_closed and StatsMailer read the same numbers, and the
+    port is closed at the end.
     """
-    with Crawl(tmp_path / "crawl", web.seeds, settings_of()) as crawl:
-        crawl.start()
-        port = port_of(crawl)
-        wait_until(lambda: is_done(port), "the crawl has nothing left to fetch")
-        text = scrape(port)[1]
-        assert scrape(port, "/")[0] == 404
-        status = crawl.status()
-        crawl.terminate()
-        assert crawl.wait(300) == 0
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "handlers.py").write_text(EXTENSION)
+    stats = tmp_path / "stats.json"
+    extensions = {"handlers.Handler": 500, "scrapy.extensions.statsmailer.StatsMailer": 500}
+    environment = {"PYTHONPATH": str(tmp_path / "project"), "STATS_FILE": str(stats)}
+    with at_work(socketserver.ThreadingTCPServer(("127.0.0.1", 0), MailBox)) as mail:
+        more = settings_of(
+            EXTENSIONS=json.dumps(extensions),
+            STATSMAILER_RCPTS="crawl@bigcrawl.test",
+            MAIL_HOST="127.0.0.1",
+            MAIL_PORT=mail.server_address[1],
+        )
+        with Crawl(tmp_path / "crawl", web.seeds, more, environment=environment) as crawl:
+            crawl.start()
+            port = port_of(crawl)
+            wait_until(lambda: is_done(port), "the crawl has nothing left to fetch")
+            time.sleep(KEPT_S)  # the same text is given until then
+            text = scrape(port)[1]
+            assert scrape(port, "/")[0] == 404
+            kept = http.client.HTTPConnection("127.0.0.1", port, timeout=60)  # as Prometheus keeps it
+            kept.request("GET", "/metrics")
+            kept.getresponse().read()
+            status = crawl.status()
+            crawl.terminate()
+            assert crawl.wait(300) == 0
+            with pytest.raises(ConnectionRefusedError):
+                scrape(port)
+            kept.close()
     seen = Samples(text)
     families = {family.name: family for family in seen.families}
     assert families.keys() == {metric.name for metric in METRICS}
@@ -220,6 +240,10 @@ def test_metrics_agree_with_the_origins_log(web: SimulatedWeb, tmp_path: Path) -
     assert seen("bigcrawl_redis_round_trips_total") > 0
     assert seen("bigcrawl_disk_free_bytes", "state") > 0
     assert seen("bigcrawl_lease_valid") == 1
+    found = json.loads(stats.read_text())
+    for key in ("bigcrawl/links/found", "bigcrawl/warc/records"):
+        assert seen(f"{key.replace('/', '_')}_total") == found[key] > 0
+        assert re.search(rf"^{key} +: {found[key]}\r$", MailBox.received[-1], re.MULTILINE)
 
 
 def test_secrets_are_nowhere(web: SimulatedWeb, tmp_path: Path) -> None:
@@ -313,39 +337,3 @@ def test_several_nodes_of_a_machine_share_a_range_of_ports(web: SimulatedWeb, tm
 
             wait_until(lambda: owned() == 8, "both nodes together own all partitions")
             assert Samples(scrape(two)[1])("bigcrawl_partitions") == 8
-
-
-@pytest.mark.long("every metric of the table, beside Scrapy's stats")
-def test_scrapys_stats_and_handlers_work_as_ever(web: SimulatedWeb, tmp_path: Path) -> None:
-    """A handler of spider_closed and StatsMailer read the same numbers, and the port is closed at the end."""
-    (tmp_path / "project").mkdir()
-    (tmp_path / "project" / "handlers.py").write_text(EXTENSION)
-    stats = tmp_path / "stats.json"
-    extensions = {"handlers.Handler": 500, "scrapy.extensions.statsmailer.StatsMailer": 500}
-    environment = {"PYTHONPATH": str(tmp_path / "project"), "STATS_FILE": str(stats)}
-    with at_work(socketserver.ThreadingTCPServer(("127.0.0.1", 0), MailBox)) as mail:
-        more = settings_of(
-            EXTENSIONS=json.dumps(extensions),
-            STATSMAILER_RCPTS="crawl@bigcrawl.test",
-            MAIL_HOST="127.0.0.1",
-            MAIL_PORT=mail.server_address[1],
-        )
-        with Crawl(tmp_path / "crawl", web.seeds, more, environment=environment) as crawl:
-            crawl.start()
-            port = port_of(crawl)
-            wait_until(lambda: is_done(port), "the crawl has nothing left to fetch")
-            time.sleep(KEPT_S)  # the same text is given until then
-            seen = Samples(scrape(port)[1])
-            kept = http.client.HTTPConnection("127.0.0.1", port, timeout=60)  # as Prometheus keeps it
-            kept.request("GET", "/metrics")
-            kept.getresponse().read()
-            crawl.terminate()
-            assert crawl.wait(300) == 0
-            with pytest.raises(ConnectionRefusedError):
-                scrape(port)
-            kept.close()
-    found = json.loads(stats.read_text())
-    for key in ("bigcrawl/links/found", "bigcrawl/warc/records"):
-        name = key.replace("/", "_")
-        assert seen(f"{name}_total") == found[key] > 0
-        assert f"{key}" in MailBox.received[-1]

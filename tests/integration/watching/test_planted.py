@@ -108,6 +108,6 @@ def test_planted_text_acts_nowhere(tmp_path: Path) -> None:
                 client.hset(key, "spider", PLANTED)
                 client.hdel(key, "finished")
             assert crawl.run() == 1
-            assert_is_plain(crawl.log.read_text(), ("is that of spider '\\x1b]0;owned",))
+            assert_is_plain(crawl.log.read_text(), ("belongs to spider '\\x1b]0;owned",))
         for path in (tmp_path / "report").iterdir():
             assert_is_plain(path.read_text(), ("127.0.62.40",))

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy.utils.test import get_crawler
 
-from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.extensions.end_report import EndReport
 from bigcrawl.redisdb.keys import CrawlKeys
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HOSTILE = "text/<script>alert(1)</script>"
-SECRET = "s3cret-redis"  # noqa: S105 - planted
 PACKED = gzip.compress(b"<html><body>" + b"packed " * 2_000 + b"</body></html>")
 
 
@@ -116,35 +114,6 @@ def test_report_agrees_with_the_origins_log(tmp_path: Path, web: SimulatedWeb) -
     assert f"report: {written / 'report.html'}" in crawl.log.read_text()
 
 
-@pytest.mark.long("the report of a crawl that runs; the one here agrees with the origin's log")
-def test_report_of_a_running_crawl_has_no_secret(tmp_path: Path, web: SimulatedWeb) -> None:
-    """While the node goes on. It is written before anything is known, and again when pages have been counted."""
-    with PrivateRedis() as server:
-        server.client.config_set("requirepass", SECRET)
-        url = server.url.replace("unix://", f"unix://:{SECRET}@")
-        settings = {**FEW, "BIGCRAWL_REDIS_URL": url, "BIGCRAWL_HOST_DELAY": 3, "BIGCRAWL_CLOSE": "forever"}
-        crawl = Crawl(tmp_path / "crawl", web.seeds, settings)
-        crawl.start()
-
-        def counted() -> bool:
-            try:
-                crawl.asked("report", str(tmp_path / "report"))
-            except BigcrawlError:
-                return False  # the crawl has not begun
-            tables = tables_of(json.loads((tmp_path / "report" / "report.json").read_text()))
-            return bool(tables["types"]) and bool(tables["sizes"])
-
-        wait_until(counted, "a report has types and sizes")
-        report = json.loads((tmp_path / "report" / "report.json").read_text())
-        assert not report["finished"]
-        assert tables_of(report)["state"]["state"] == ["running"]
-        assert tables_of(report)["state"]["live nodes"] == ["1"]
-        crawl.terminate()
-        crawl.wait(300)
-        for path in (tmp_path / "report").iterdir():
-            assert SECRET not in path.read_text()
-
-
 def test_odd_answers_are_counted_as_what_they_are(tmp_path: Path) -> None:
     """Packed pages by their encoding and unpacked size, types that are none by what is wrong; nothing of it is HTML."""
     with odd_site() as site:
@@ -170,9 +139,9 @@ def test_a_node_that_found_no_time_to_leave_is_not_waited_for(tmp_path: Path) ->
         report = EndReport(get_crawler(), config, tmp_path / "report")
         now_s, _ = server.client.time()
         server.client.zadd(CrawlKeys(config.crawl.name).beats, {"this-node": now_s * 1000})
-        assert not report._write("another-node")
+        assert not report._write_report("another-node")
         assert not (tmp_path / "report").exists()
-        assert report._write("this-node")
+        assert report._write_report("this-node")
         assert (tmp_path / "report" / "report.html").exists()
 
 

@@ -18,11 +18,11 @@ from scrapy.utils.test import get_crawler
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
 from bigcrawl.content.sketches import sketches_of
-from bigcrawl.downloads.response_builder import Bounds, ResponseBuilder
-from bigcrawl.downloads.signalling import Signalling
+from bigcrawl.downloads.response_builder import AnswerLimits, ResponseBuilder
+from bigcrawl.downloads.signalling import SignalSender
 from bigcrawl.exceptions import RequestNotStorableError
 from bigcrawl.features.traps.settings import TrapConfig
-from bigcrawl.features.traps.shape import Shapes
+from bigcrawl.features.traps.shape import UrlShapes
 from bigcrawl.links import Links
 from bigcrawl.listings import elements, feeds, sitemaps
 from bigcrawl.middlewares.compression import CompressionMiddleware
@@ -30,10 +30,10 @@ from bigcrawl.middlewares.links import LinksMiddleware
 from bigcrawl.middlewares.page_directives import PageDirectives
 from bigcrawl.middlewares.redirects import MetaRefreshMiddleware, RedirectMiddleware
 from bigcrawl.page_index.index_files import index_file
-from bigcrawl.page_index.lookup import captures
+from bigcrawl.page_index.lookup import find_captures
 from bigcrawl.page_index.search_key import search_key
 from bigcrawl.politeness.backoff_policy import retry_after_ms
-from bigcrawl.politeness.robots_policy import RobotsRules, decide, kept_ms
+from bigcrawl.politeness.robots_policy import RobotsRules, kept_ms, verdict_on_response
 from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds
 from bigcrawl.revisiting.rules import CHANGE_RATE
 from bigcrawl.revisiting.visit import Answer, Visit, digest_of, next_visit
@@ -49,7 +49,7 @@ from bigcrawl.url.canonical import UrlError, authority_of, canonicalize, host_of
 from bigcrawl.url.domain import PublicSuffixes
 from bigcrawl.warc.records import Exchange
 from bigcrawl.warc.segments import WarcWriter
-from bigcrawl.warc.verification import verify
+from bigcrawl.warc.verification import verify_file
 from tests.support.keys import KEYS
 
 if TYPE_CHECKING:
@@ -98,10 +98,10 @@ class Desk:
         self.compression = CompressionMiddleware.from_crawler(self.crawler)
         self.config = read_config(self.crawler.settings)
         limits = self.config.limits
-        self.bounds = Bounds(1 << 24, 0, limits.header_bytes_max, limits.headers_max)
-        self.shapes = Shapes(self.config.of(TrapConfig))
+        self.bounds = AnswerLimits(1 << 24, 0, limits.header_bytes_max, limits.headers_max)
+        self.shapes = UrlShapes(self.config.feature_config(TrapConfig))
         self.rules = RuleBook(parse_rules({"re:/calendar/[0-9]+": {"budget": 1}}), self.suffixes.pld, KEYS.of_pld)
-        self.signalling = Signalling(self.crawler)
+        self.signalling = SignalSender(self.crawler)
         self.visits = RevisitPolicy(CHANGE_RATE, WaitBounds(86_400, 3_600, 8_640_000))
         self.empty()
 
@@ -153,7 +153,7 @@ def page_of_requests(desk: Desk, data: bytes) -> None:
 def robots(desk: Desk, data: bytes) -> None:
     """The path of a URL, a line end, and a robots.txt."""
     path, _, body = data.partition(b"\n")
-    verdict = decide(200, body, "bigcrawl")
+    verdict = verdict_on_response(200, body, "bigcrawl")
     rules = RobotsRules.from_bytes(verdict.rules.to_bytes())
     for written in (path.decode("latin-1"), "a", "a" * 8_000):
         with suppress(UrlError):
@@ -230,7 +230,7 @@ def sitemap_slice(desk: Desk, data: bytes) -> None:
     """What is read of a sitemap before the event loop has its turn."""
     for _ in range(TIMES):
         sitemaps.is_index(data)
-        next(sitemaps.entries(data, 50_000), None)
+        next(sitemaps.sitemap_entries(data, 50_000), None)
 
 
 def feed(desk: Desk, data: bytes) -> None:
@@ -243,7 +243,7 @@ def feed_slice(desk: Desk, data: bytes) -> None:
     """What is read of a feed before the event loop has its turn."""
     for _ in range(TIMES):
         feeds.is_feed(data)
-        next(feeds.entries(data, 50_000), None)
+        next(feeds.feed_entries(data, 50_000), None)
 
 
 def archived_url(desk: Desk, data: bytes) -> None:
@@ -263,9 +263,9 @@ def stored_page(desk: Desk, data: bytes) -> None:
         writer.write(Exchange(url, "GET", pairs, b"", 200, pairs, b"page", 0, notes={"via": url}))
         writer.close()
         [path] = directory.glob("*.warc.gz")
-        assert verify(path) == (4, 0, "")
+        assert verify_file(path) == (4, 0, "")
         assert index_file(path, ["cdxj"]) == (path, 1, "")
-        captures(directory, url)
+        find_captures(directory, url)
 
 
 def words(desk: Desk, data: bytes) -> None:

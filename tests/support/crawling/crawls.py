@@ -22,8 +22,8 @@ from bigcrawl.scheduler.records.body import look_at_address
 from bigcrawl.scheduler.records.member import unpack_member
 from bigcrawl.views.opened_crawl import in_crawl
 from bigcrawl.views.status import status_of
-from bigcrawl_simweb.check.checker import Exchange, Report, Rules, check
-from bigcrawl_simweb.model.state import SavedWeb, load
+from bigcrawl_simweb.check.checker import CheckRules, Exchange, Report, check_exchanges
+from bigcrawl_simweb.model.state import SavedWeb, load_web
 from bigcrawl_simweb.serve.access_log import read_exchanges
 from tests.support.crawling.verdicts import assert_all_counted
 from tests.support.running import warm
@@ -54,7 +54,7 @@ class SimulatedWeb:
         self._process = warm.start([*command, "--state", directory, "--log", self.log], stdout=subprocess.PIPE)
         assert self._process.stdout is not None
         assert self._process.stdout.readline().startswith(b"simweb ready")
-        saved = load(directory)
+        saved = load_web(directory)
         assert saved is not None
         self.saved: SavedWeb = saved
         self.web = saved.web()
@@ -89,9 +89,9 @@ class SimulatedWeb:
 
     def report(self, *, delay_ms: int = 0, retries: int = 2) -> Report:
         """Hold the server's log to the known answer."""
-        return check(
+        return check_exchanges(
             self.exchanges(),
-            Rules(
+            CheckRules(
                 expected=self.expected(),
                 port=self.saved.port,
                 host_delay_ms=delay_ms,

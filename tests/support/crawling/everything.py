@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from warcio.archiveiterator import ArchiveIterator
 
-from bigcrawl.warc.verification import verify
+from bigcrawl.warc.verification import verify_file
 from bigcrawl_simweb.basics.features import Feature, Naming
 from bigcrawl_simweb.basics.resources import Kind
-from bigcrawl_simweb.check.checker import Report, Rules, check
+from bigcrawl_simweb.check.checker import CheckRules, Report, check_exchanges
 from bigcrawl_simweb.exhibits.table import row_of
-from bigcrawl_simweb.model.state import SavedWeb, save
+from bigcrawl_simweb.model.state import SavedWeb, save_web
 from bigcrawl_simweb.serve.resolver import DnsServer
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.crawling.verdicts import warc_files, was_untold
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bigcrawl_simweb.model.expected import Expected
 
 # Spaces that no crawl comes to the end of.
-ENDLESS = frozenset({Feature.TRAPS, Feature.FARMS})
+ENDLESS = frozenset({Feature.TRAPS, Feature.FARMS, Feature.HOMES})
 _SEED = 7
 # What Scrapy says of a fetch that took too long and is tried again.
 _TIMED_OUT = re.compile(r" DEBUG: Retrying <GET (\S+)> \(failed \d+ times\): .*[Tt]ime")
@@ -45,7 +45,7 @@ def serve(directory: Path, *, hosts: int, pages: int, features: frozenset[Featur
     A directory that keeps a web serves that one: it is written before the server starts.
     """
     words = ",".join(sorted(features)) or "plain"
-    save(directory, SavedWeb(_SEED, hosts, pages, "bigcrawl", 0, naming=naming.value, features=words))
+    save_web(directory, SavedWeb(_SEED, hosts, pages, "bigcrawl", 0, naming=naming.value, features=words))
     return SimulatedWeb(directory, hosts=hosts, pages=pages, seed=_SEED)
 
 
@@ -59,7 +59,7 @@ def hold(served: SimulatedWeb, *, delay_ms: int, retries: int, timeout_s: int) -
     web, port = served.web, served.saved.port
     expected = expected_of(served)
     followed = web.expected(port, served.seeds, obey_nofollow=False)
-    rules = Rules(
+    rules = CheckRules(
         expected=expected,
         port=port,
         host_delay_ms=delay_ms,
@@ -70,7 +70,7 @@ def hold(served: SimulatedWeb, *, delay_ms: int, retries: int, timeout_s: int) -
         is_endless=web.is_endless,
         nofollow=frozenset(followed.keys() - expected.keys()),
     )
-    report = check(answered_within(served.exchanges(), timeout_s), rules)
+    report = check_exchanges(answered_within(served.exchanges(), timeout_s), rules)
     too_soon = (gap for gap in report.host_too_soon if gap.earlier.status < 499 or not was_untold(gap, delay_ms))
     return replace(report, host_too_soon=tuple(too_soon))
 
@@ -123,7 +123,7 @@ def stored(directory: Path) -> Counter[str]:
     """
     urls: Counter[str] = Counter()
     for file in warc_files(directory):
-        records, _, problem = verify(file)
+        records, _, problem = verify_file(file)
         assert not problem, f"{file}: {problem}"
         assert records == sum(1 for _ in _checked(file, urls)), file
     return urls

@@ -22,7 +22,7 @@ from bigcrawl_simweb.basics.exchange import ROBOTS_TARGET
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
 
-    from bigcrawl_simweb.check.rules import Rules
+    from bigcrawl_simweb.check.rules import CheckRules
 
 AGENT = "rudebot"
 JUMP_S = 0.3  # a busy machine must not let the two requests come together
@@ -96,7 +96,7 @@ class RudeCrawler:
         rudeness: what it does wrong; None: nothing.
     """
 
-    def __init__(self, rules: Rules, address_of: Callable[[str], str], rudeness: Rudeness | None = None) -> None:
+    def __init__(self, rules: CheckRules, address_of: Callable[[str], str], rudeness: Rudeness | None = None) -> None:
         assert rules.host_connections == rules.pld_connections == 1
         self._rules = rules
         self._address_of = address_of

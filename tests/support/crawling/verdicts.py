@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl_simweb.check.checker import Report
-    from bigcrawl_simweb.check.findings import Gap
+    from bigcrawl_simweb.check.findings import ShortGap
     from tests.support.crawling.crawls import SimulatedWeb
 
 # What a process that is killed may cause by what it had in process: its URLs are fetched again, failed ones among them.
@@ -48,7 +48,7 @@ def refetched_without_cause(web: SimulatedWeb, report: Report, lost_ms: Sequence
     return [url for url in again if not any(abs(ends[url] - at_ms) <= FORGOTTEN_MS for at_ms in lost_ms)]
 
 
-def was_untold(gap: Gap, delay_ms: int) -> bool:
+def was_untold(gap: ShortGap, delay_ms: int) -> bool:
     """Whether the crawl's own delay was kept, and the host's Crawl-delay was known to nobody.
 
     Either the host did not answer for its robots.txt, or the node died that had asked.

@@ -38,7 +38,7 @@ class ChangingStore(FaultyObjects):
                 (place / name / mark_there).parent.mkdir()
                 (place / name / mark_there).touch()
         self.put(mark, b"")
-        self.require(mark)
+        self.require_mark(mark)
 
     def keep_copy(self) -> None:
         """What is there now is the old copy from now on."""
@@ -51,8 +51,8 @@ class ChangingStore(FaultyObjects):
         (self._place / named).rename(self._directory)
         self.named = named
 
-    def _call(self, work: Callable[[], T]) -> T:
+    def _call_in_thread(self, work: Callable[[], T]) -> T:
         if named := self.changes.get(self.calls):
             self.change(named)
         self.calls += 1
-        return super()._call(work)
+        return super()._call_in_thread(work)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import TransientStoreError
-from bigcrawl.store.objects import Objects
+from bigcrawl.store.objects import ObjectStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +17,7 @@ class Killed(BaseException):
     """The process was killed here."""
 
 
-class FaultyObjects(Objects):
+class FaultyObjects(ObjectStore):
     """The next calls that change something go on as usual until `fault_in` of them were made.
 
     Attributes:

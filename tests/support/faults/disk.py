@@ -1,7 +1,7 @@
 """A disk that is full or hangs, for a node that runs as a process of its own.
 
 The node is started with `-s EXTENSIONS={"tests.support.faults.disk.FaultyDisk": 0}` and the setting FAULTY_DISK: a
-file that says what the disk does now. No file: it works.
+file that says what the disk does now. No file: it works. What it says of pages holds for the state of forms too.
 """
 
 from __future__ import annotations

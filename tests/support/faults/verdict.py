@@ -15,7 +15,7 @@ from bigcrawl.scheduler.crawl.crawl_record import keys_of
 from bigcrawl.scheduler.records.outcomes import VALUE
 from bigcrawl.url.canonical import canonicalize
 from bigcrawl.warc.files import WARC_SUFFIX
-from bigcrawl_simweb.check.checker import Rules, check
+from bigcrawl_simweb.check.checker import CheckRules, check_exchanges
 from tests.support.crawling.everything import stored
 from tests.support.crawling.verdicts import warc_files, without_untold_gaps
 from tests.support.faults.world import DEADLINE_S, DELAY_MS, NAME
@@ -74,7 +74,7 @@ def fetches_of(url: str, exchanges: list[Exchange]) -> str:
 
 def held_to_the_rules(world: World) -> Report:
     web = world.web
-    rules = Rules(
+    rules = CheckRules(
         expected=web.expected(),
         port=web.saved.port,
         host_delay_ms=DELAY_MS,
@@ -85,7 +85,7 @@ def held_to_the_rules(world: World) -> Report:
     exchanges = [given_up(each, world.asleep_ms) for each in web.exchanges()]
     if world.visits > 1:
         exchanges = [replace(each, status=_OK) if each.status == _NOT_MODIFIED else each for each in exchanges]
-    return without_untold_gaps(check(exchanges, rules), DELAY_MS)
+    return without_untold_gaps(check_exchanges(exchanges, rules), DELAY_MS)
 
 
 def given_up(each: Exchange, asleep_ms: list[tuple[int, int]]) -> Exchange:

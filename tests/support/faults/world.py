@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.warc.recovery import recover
+from bigcrawl.warc.recovery import recover_directory
 from tests.support.crawling.crawls import Crawl
 from tests.support.crawling.verdicts import pause
 from tests.support.faults import disk
@@ -168,7 +168,7 @@ class World:
 
     def pages_directory(self) -> Path:
         """All WARC files; those of nodes that were killed are closed."""
-        recover(self.directory / "warc")
+        recover_directory(self.directory / "warc")
         return self.directory / "warc"
 
     def exported(self) -> list[dict[str, Any]]:

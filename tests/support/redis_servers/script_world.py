@@ -14,7 +14,7 @@ import redis
 
 from bigcrawl.redisdb import script_texts, scripts
 from bigcrawl.redisdb.keys import PartitionKeys
-from bigcrawl.redisdb.scripts import Claim, Ended, Exchanged, Identity, Refusal
+from bigcrawl.redisdb.scripts import EndedUrl, ExchangeReply, GrantedClaim, Identity, RefusedClaim
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -96,6 +96,7 @@ class ScriptWorld:
         self.number = 0
         self.generation = 0
         self.seq = 0
+        self.head_start_ms = 0
 
     # --- calls, with the arguments that tests rarely vary
 
@@ -106,7 +107,7 @@ class ScriptWorld:
         epoch_min: int = 0,
         server: str = "server",
         abort_ms: int = ABORT_MS,
-    ) -> Claim | Refusal:
+    ) -> GrantedClaim | RefusedClaim:
         """Claim for `node`, whose token is "token-<node>", on a server; a won claim makes it `who`."""
         self.generation += 1
         call = scripts.claim_partition(
@@ -124,8 +125,8 @@ class ScriptWorld:
             now_ms=self.now_ms,
             server=server,
         )
-        result: Claim | Refusal = self.runner.run(call)
-        if isinstance(result, Claim):
+        result: GrantedClaim | RefusedClaim = self.runner.run(call)
+        if isinstance(result, GrantedClaim):
             self.who = Identity(node, result.epoch, result.generation)
         return result
 
@@ -146,34 +147,36 @@ class ScriptWorld:
     def admit_as(self, number: int, urls: Sequence[Url]) -> bool:
         """Admit `urls` as batch `number`."""
         packed = b"%d" % number
-        call = scripts.admit_urls(self.keys, self.who, number, packed, self.connections, urls, self.now_ms)
+        call = scripts.admit_urls(
+            self.keys, self.who, number, packed, self.connections, urls, self.now_ms, head_start_ms=self.head_start_ms
+        )
         return bool(self.runner.run(call))
 
     def exchange(
-        self, urls_max: int, horizon_ms: int, *ended: Ended, ahead: Sequence[tuple[str, int]] = ()
-    ) -> Exchanged:
+        self, urls_max: int, horizon_ms: int, *ended: EndedUrl, ahead: Sequence[tuple[str, int]] = ()
+    ) -> ExchangeReply:
         """End and take in one call."""
         call = scripts.exchange_urls(
             self.keys, self.who, self.connections, urls_max, horizon_ms, DELAY_MS, ended, self.now_ms, ahead=ahead
         )
-        exchanged: Exchanged = self.runner.run(call)
+        exchanged: ExchangeReply = self.runner.run(call)
         return exchanged
 
-    def take(self, urls_max: int = 100, horizon_ms: int = 0) -> Exchanged:
+    def take(self, urls_max: int = 100, horizon_ms: int = 0) -> ExchangeReply:
         return self.exchange(urls_max, horizon_ms)
 
     def take_seqs(self, urls_max: int = 100, horizon_ms: int = 0) -> list[int]:
         """Take; the sequence numbers, earliest due first."""
         return [seq_of(url.member) for url in self.take(urls_max, horizon_ms).urls]
 
-    def end(self, *ended: Ended) -> int:
+    def end(self, *ended: EndedUrl) -> int:
         return self.exchange(0, 0, *ended).ended
 
     def acknowledge(self, *seqs: int, delay_ms: int = DELAY_MS) -> int:
-        return self.end(*(Ended(seq, delay_ms, b"", "status:200", 10) for seq in seqs))
+        return self.end(*(EndedUrl(seq, delay_ms, b"", "status:200", 10) for seq in seqs))
 
     def give_back(self, *seqs: int, delay_ms: int = DELAY_MS) -> int:
-        return self.end(*(Ended(seq, delay_ms, b"=") for seq in seqs))
+        return self.end(*(EndedUrl(seq, delay_ms, b"=") for seq in seqs))
 
     def reconcile(
         self,

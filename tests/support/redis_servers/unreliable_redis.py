@@ -154,7 +154,7 @@ class UnreliableClient(RedisClient):
         return self._network.began_ms + self._test_clock.monotonic_ms()
 
     @property
-    def server(self) -> str:
+    def server_run_id(self) -> str:
         return f"server {self._restarts_seen}"
 
     async def accept_restart(self) -> None:
@@ -230,5 +230,5 @@ def _name(row: Row) -> str:
         return str(row[0])
     from bigcrawl.redisdb import script_texts
 
-    names = {script_texts.digest(name): name for name in script_texts.names()}
+    names = {script_texts.script_digest(name): name for name in script_texts.script_names()}
     return f"{names.get(str(row[1]), '?')} x {len(msgpack.unpackb(row[-1], raw=True))}"

@@ -84,7 +84,7 @@ def no_strays_below(directory: Path) -> Iterator[None]:
         watcher.communicate(timeout=300)
 
 
-def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 120) -> None:
+def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 300) -> None:
     """Wait for another process to do what no call here can wait for; fail, saying `what`, after the bound.
 
     Asking takes a quarter of the time at most, though it may be a command: who is waited for needs the CPU. What has

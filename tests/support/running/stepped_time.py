@@ -104,7 +104,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
 
 def run_stepped(clock: ManualClock, work: Coroutine[Any, Any, T], delay_ms: Callable[[], int] = lambda: 0) -> T:
     """Run a coroutine, as `asyncio.run` does, by a test's clock."""
-    watched = RedisClient._watched
+    watched = RedisClient._translating_errors
 
     @asynccontextmanager
     async def outside(client: RedisClient) -> AsyncIterator[None]:
@@ -117,5 +117,5 @@ def run_stepped(clock: ManualClock, work: Coroutine[Any, Any, T], delay_ms: Call
         asyncio.Runner(loop_factory=lambda: SteppedLoop(clock, delay_ms)) as runner,
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr(RedisClient, "_watched", outside)
+        patch.setattr(RedisClient, "_translating_errors", outside)
         return runner.run(work)

@@ -1,6 +1,7 @@
 """The two readers of links: lets tests run with each, and compares them over pages and references made by chance.
 
-`python -m tests.support.running.twins SECONDS [SEED]` compares them for so long; `make sanitize` checks memory, too.
+`python -m tests.support.running.twins SECONDS [SEED]` compares them for so long; `make sanitize` does it with checks of
+memory, too.
 """
 
 from __future__ import annotations

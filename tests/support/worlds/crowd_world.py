@@ -84,7 +84,7 @@ class CrowdWorld:
             self._move(tally)
             if self.now_ms % LOOK_MS == 0 and not isinstance(self._limit, int):
                 hanging = self._hanging(self._limit)
-                self._limit.look(self.now_ms, len(self._fetches) - hanging, hanging)
+                self._limit.adjust(self.now_ms, len(self._fetches) - hanging, hanging)
         return tally
 
     def _begin(self) -> None:
@@ -115,7 +115,7 @@ class CrowdWorld:
             tally.took_ms += took_ms
             self._fetches.remove(fetch)
             if not isinstance(self._limit, int):
-                self._limit.note(fetch.host, took_ms, self.now_ms)
+                self._limit.record_answer(fetch.host, took_ms, self.now_ms)
                 self._limit.record_lifetime(self.now_ms)
         timeouts = self._begun_before(self.now_ms - self.timeout_ms + 1)
         tally.timeouts += timeouts

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bigcrawl.drum.bucket import CHECK, CHECK_UPDATE, UPDATE, Kind
-from bigcrawl.drum.drum import Drum
+from bigcrawl_drum.drum import Drum
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from bigcrawl.drum.files import Files
-    from bigcrawl.drum.merge import Answer
+    from bigcrawl_drum.merge import Answer
 
 # Arrays of 20 tuples, and merges of 18 tuples a bucket at most.
 MEMORY_BYTES = 3500

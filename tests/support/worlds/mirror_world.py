@@ -89,8 +89,12 @@ class MirrorWorld:
 
     def fetch(self, pld: str, texts: Iterable[str]) -> None:
         """Fetch pages of a PLD with these contents, as a node does that remembers nothing."""
-        for text in texts:
-            if is_sample(content := content_of(text)):
+        self.fetch_contents(pld, map(content_of, texts))
+
+    def fetch_contents(self, pld: str, contents: Iterable[int]) -> None:
+        """Fetch pages with contents of these keys."""
+        for content in contents:
+            if is_sample(content):
                 row = pack_sampled(pld_key(pld), content)
                 self._under_way.append(ObservedRows(self._home(pld), row, SAMPLED))
 
@@ -115,7 +119,7 @@ class MirrorWorld:
             directory = other.directory(number)
             [epoch] = list_committed(directory, DiskFiles())[:1]
             own = EpochDirectory(epoch_path(directory, epoch), epoch, DiskFiles())
-            manifest = decode_manifest(own.place(MANIFEST), own.read(MANIFEST))
+            manifest = decode_manifest(own.relative_path(MANIFEST), own.read(MANIFEST))
             tables = Tables.restore(own, manifest.tables)
             for name in names:
                 for records in tables[name].records():

@@ -15,7 +15,7 @@ from tests.support.worlds.polite_schedule import EPOCH_MS, PERIOD_MS, pld_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bigcrawl_simweb.check.rules import Rules
+    from bigcrawl_simweb.check.rules import CheckRules
     from bigcrawl_simweb.model.expected import Expected
     from tests.support.worlds.polite_schedule import Schedule
 
@@ -35,7 +35,7 @@ class Planter:
         expected: what the rules are to expect besides.
     """
 
-    rules: Rules
+    rules: CheckRules
     now_ms: int
     fetches: list[Exchange] = field(default_factory=list)
     expected: dict[str, int | Expected] = field(default_factory=dict)
@@ -216,7 +216,7 @@ FAULTS = {
 }
 
 
-def planted(schedule: Schedule, kind: str, cut: int) -> tuple[list[Exchange], Rules]:
+def planted(schedule: Schedule, kind: str, cut: int) -> tuple[list[Exchange], CheckRules]:
     """The schedule's log with a fault after `cut` of its exchanges, and the rules to hold it to."""
     log = sorted(schedule.log, key=lambda exchange: exchange.start_ms)
     before, after = log[:cut], log[cut:]

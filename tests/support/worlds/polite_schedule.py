@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from bigcrawl_simweb.basics.exchange import Exchange
-from bigcrawl_simweb.check.rules import Rules
+from bigcrawl_simweb.check.rules import CheckRules
 from bigcrawl_simweb.model.expected import Expected
 
 HOSTS = tuple(f"{name}.{pld}" for pld in ("one.test", "two.test") for name in "ab")
@@ -63,7 +63,7 @@ _STEP = st.builds(
 # Drawn by length first: lists are short otherwise.
 STEPS = st.integers(0, 40).flatmap(lambda length: st.lists(_STEP, min_size=length, max_size=length))
 RULES = st.builds(
-    Rules,
+    CheckRules,
     host_connections=st.integers(1, 3),
     host_delay_ms=st.integers(0, 50),
     host_delays_ms=st.dictionaries(st.sampled_from(HOSTS), st.integers(0, 80)),
@@ -97,7 +97,7 @@ class _Sent:
 class Schedule:
     """A polite crawl: what it was held to, and the log that it left, in order of sending."""
 
-    rules: Rules
+    rules: CheckRules
     log: list[Exchange] = field(default_factory=list)
     expected: dict[str, int | Expected] = field(default_factory=dict)
     _sent: list[_Sent] = field(default_factory=list)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from benchmarks.spam.discovery import discovered
 from benchmarks.spam.origin import LogTail
-from benchmarks.spam.timeline import is_spam
+from benchmarks.spam.timeline import is_home, is_spam
 from benchmarks.spam.web import NO_PORT, SlowWeb, WebPlan
 from bigcrawl_simweb.serve.access_log import AccessLog, LogLine
 
@@ -46,6 +47,19 @@ def test_seeds_lead_to_the_same_legitimate_urls_without_farms() -> None:
     assert not any(map(is_spam, reachable))
     assert len(PLAN.seeds_of(PLAN.web(), NO_PORT)) == 5
     assert WebPlan.from_json(PLAN.as_json()) == PLAN
+
+
+def test_shared_domains_have_the_same_homes_with_spam_and_without() -> None:
+    """Without farms nothing leads to made-up directories either; homes and all else are the same."""
+    spoilt, clean = replace(PLAN, homes=2), replace(PLAN, farms=0, homes=2)
+    assert spoilt.reachable() == clean.reachable() > PLAN.reachable()
+    assert set(filter(is_home, spoilt.reachable())) == spoilt.reachable() - PLAN.reachable()
+    shared = spoilt.web().shared_hosts()
+    assert shared == clean.web().shared_hosts()
+    for plan, has_spam in ((spoilt, True), (clean, False)):
+        web = plan.web()
+        leads = {link for seed in web.seeds(NO_PORT) for link in web.leads_to(seed, NO_PORT)}
+        assert any(is_spam(link) and link.split("/")[2] in shared for link in leads) == has_spam
 
 
 def test_every_answer_takes_its_time() -> None:

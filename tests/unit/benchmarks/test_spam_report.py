@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from benchmarks.spam.discovery import Discovered
 from benchmarks.spam.load import Load
-from benchmarks.spam.report import account_table, curve_table, load_table, spam_table, times_table
+from benchmarks.spam.report import account_table, curve_table, homes_table, load_table, spam_table, times_table
 from benchmarks.spam.run import Run
 from benchmarks.spam.timeline import SHARES, Point, Timeline
 from benchmarks.spam.turns import Account
@@ -26,17 +28,29 @@ def run(times: tuple[float | None, ...], spam: int = 0) -> Run:
     )
     loads = tuple(Load(float(at), 30, 10 * at, 5, 10**6 * at) for at in (1, 2, 3, 4, 5))
     accounts = (Account("bada-offers0.biz", 0, 3, 10, 4, 5, spam),) if spam else ()
-    return Run(timeline, Discovered(100, 9 * spam), dict.fromkeys(SHARES, spam // 2), accounts, loads, "all there", 0.0)
+    return Run(
+        timeline, None, Discovered(100, 9 * spam), dict.fromkeys(SHARES, spam // 2), accounts, loads, "all there", 0.0
+    )
 
 
+NEVER = (None, None, None)
 RUNS = {"clean": run((10.0, 20.0, 30.0, 40.0)), "bfs": run((15.0, 50.0, None, None), spam=100)}
 
 
 def test_times_are_told_as_multiples_of_the_baseline() -> None:
     """1.5 and 2.5 times as long; what never came has no ratio."""
-    lines = times_table(RUNS, RUNS["clean"])
+    lines = times_table(RUNS)
     assert lines[3].split()[3:9] == ["(BFS)", "15.0", "(1.50)", "50.0", "(2.50)", "-"]
     assert lines[-1].split()[-6:] == ["1,500", "(1.50)", "5,000", "(2.50)", "-", "-"]
+
+
+def test_pages_of_homes_have_a_table_where_there_are_homes() -> None:
+    """Twice as long until half of them; without homes there is no table."""
+    assert homes_table(RUNS) == []
+    homes = {name: run(times).timeline for name, times in (("clean", (5.0, 9.0, 9.0, 9.0)), ("bfs", (10.0, *NEVER)))}
+    lines = homes_table({name: replace(RUNS[name], homes=timeline) for name, timeline in homes.items()})
+    assert "home directories" in lines[0]
+    assert lines[-1].split()[-5:] == ["1,000", "(2.00)", "-", "-", "-"]
 
 
 def test_spam_is_a_share_of_all_fetches_robots_txt_included() -> None:

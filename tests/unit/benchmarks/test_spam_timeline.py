@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.spam.timeline import Point, ratio, timeline_of
+from benchmarks.spam.timeline import Point, is_home, ratio, timeline_of
 from bigcrawl_simweb.serve.access_log import LogLine
 
 SPAM = ("a.bada-offers0.biz", "b.bada-offers0.biz", "c.dofa-offers1.info")
@@ -56,6 +56,16 @@ def test_spam_is_counted_by_domain_and_apart_from_its_robots_txt() -> None:
     assert found.spam == 3
     assert found.spam_until == {0.5: 2, 0.9: None, 0.99: None, 1.0: None}
     assert found.fetches_until == {0.5: 4 + 2 + 5, 0.9: None, 0.99: None, 1.0: None}
+
+
+def test_made_up_directories_are_spam_beside_homes_and_their_hosts_robots_txt_is_not() -> None:
+    """One host has both: by the path it is spam or not, and only what was to be found counts as legitimate."""
+    host, home = "www.bada-homes0.biz", "/~user-1/"
+    lines = [line(1000 + at, host, target) for at, target in enumerate(("/robots.txt", home, "/~user-offers7/"))]
+    found = timeline_of(lines, {f"http://{host}{home}"}, pld_of)
+    assert (found.legit, found.spam, found.robots_legit, found.robots_spam) == (1, 1, 1, 0)
+    assert found.spam_of == {"bada-homes0.biz": 1}
+    assert [is_home(f"http://{host}{target}") for target in (home, "/~user-offers7/")] == [True, False]
 
 
 def test_lines_are_counted_in_the_order_of_their_ends() -> None:

@@ -12,7 +12,7 @@ from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
-from bigcrawl.views.opened_crawl import opened
+from bigcrawl.views.opened_crawl import open_crawl
 from bigcrawl.views.status import status_of
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.world import resolve
@@ -37,7 +37,7 @@ def test_next_owner_goes_on_with_what_was_filled_in(tmp_path: Path) -> None:
 
         async def scenario() -> None:
             await fill(settings, redis.url, HOSTS)
-            async with opened(read_config(settings), link.url) as crawl:
+            async with open_crawl(read_config(settings), link.url) as crawl:
                 found = await status_of(crawl)
                 assert (found["hosts"]["ready"], found["urls"]["queued"]) == (HOSTS, HOSTS)
                 before = link.commands

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -15,10 +16,12 @@ from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
 from bigcrawl.commands.actions import ACTIONS
-from bigcrawl.commands.looking.status import status_text
+from bigcrawl.commands.looking.status import paint_status, status_text
+from bigcrawl.commands.result import wants_colour
 from bigcrawl.commands.running import parser_of
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.views.status import status_of
+from tests.support.running.tables import each
 from tests.unit.scheduler.world import make_config, queued, viewed, world
 
 if TYPE_CHECKING:
@@ -73,11 +76,13 @@ def test_status_for_a_person_holds_the_same_numbers(tmp_path: Path, crawl_name: 
     """The text names every figure of the JSON that a person asks for."""
     status = asyncio.run(status_of_a_living_crawl(tmp_path, crawl_name, redis_url))
     text = status_text(status)
+    assert max(map(len, text.splitlines())) <= 80
     for expected in (
         f"crawl {crawl_name}",
-        "2 (0.0 MB)",
+        "2 in all",
+        "0.0 MB",
         "1 busy",
-        "2 in inboxes",
+        "2 in inbox",
         "1 taken",
         "4 of 4",
         "status:404",
@@ -92,6 +97,43 @@ def test_status_for_a_person_holds_the_same_numbers(tmp_path: Path, crawl_name: 
     status["urls"] |= {"damaged": 31, "lost": 45}
     assert "2 partitions, where 31 URLs wait" in status_text(status)
     assert "45 URLs by a Redis that forgot" in status_text(status)
+
+
+def test_status_says_whose_crawl_it_is_in_lines_of_80_columns(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """However long its seeds are; and what was made, with what is wrong in another colour."""
+    status = asyncio.run(status_of_a_living_crawl(tmp_path, crawl_name, redis_url))
+    seeds = [f"http://a{number}.example/{'x' * 30}" for number in range(5)]
+    status |= {"spider": "broad", "since_s": 1_764_482_400.0, "seeds": seeds, "scope": "pld", "contact": "me@a.example"}
+    status |= {"items": 7, "log": {"warnings": 2, "errors": 1}, "possible_per_s": 5.5, "possible_by": "the speed set"}
+    text = status_text(status)
+    assert max(map(len, text.splitlines())) <= 80
+    for expected in (
+        "spider      broad, since 2025-11-30 06:00:00Z",
+        "scope       pld",
+        "contact     me@a.example",
+        "items                   7 in all",
+        "log         2 warnings, 1 errors: see scrapy frontier recent",
+        "possible    5.5 pages a second at most now, by the speed set",
+    ):
+        assert f"\n{expected}" in text
+    assert all(seed in text for seed in seeds)
+    coloured = paint_status(text)
+    assert re.sub(r"\x1b\[\d+m", "", coloured) == text
+    assert "\x1b[33mlog" in coloured
+    assert "\x1b[1mspider" in coloured
+
+
+def test_colour_is_for_terminals_whose_users_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert not wants_colour(), "the output is no terminal"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert wants_colour()
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not wants_colour()
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "dumb")
+    assert not wants_colour()
 
 
 def test_unknown_crawl_is_told(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
@@ -155,7 +197,7 @@ def test_command_line_that_cannot_be_read_is_told_in_one_line(
         assert part in said.err
 
 
-@pytest.mark.parametrize("name", ACTIONS)
+@each("name", ACTIONS)
 def test_examples_of_the_help_can_be_read(name: str) -> None:
     """The parser that shows an example takes it."""
     for words in ACTIONS[name].examples:

@@ -53,7 +53,7 @@ def test_placeholder_is_nobodys(agent: str) -> None:
 @pytest.mark.parametrize("contact", ["me", "https://example.org/bot", f"call {MAIL}", "me@example.com", "//a.b/"])
 def test_contact_that_is_none_stops_the_start(contact: str) -> None:
     """Rather now than at the first public address."""
-    with pytest.raises(ConfigError, match=r"BIGCRAWL_CONTACT is .* must be a web page or a mail address of yours"):
+    with pytest.raises(ConfigError, match=r"BIGCRAWL_CONTACT is .* must be your web page or mail address"):
         read_config({"BIGCRAWL_CONTACT": contact})
 
 

@@ -42,12 +42,13 @@ class Sketch(NamedTuple):
 
     packed: npt.NDArray[np.uint64]
     bands: npt.NDArray[np.uint64]
+    gist: int
 
 
 def sketch_of(body: bytes) -> Sketch | None:
     """The sketch of a page that is read alone; None if it has none."""
-    made, packed, bands = sketches_of([body])
-    return Sketch(packed[0], bands[0]) if made[0] else None
+    made, packed, bands, gists = sketches_of([body])
+    return Sketch(packed[0], bands[0], int(gists[0])) if made[0] else None
 
 
 def hashes_of(body: bytes) -> npt.NDArray[np.uint32]:

@@ -50,6 +50,14 @@ def ask(table: Bucket, rows: npt.NDArray[Any]) -> set[Pair]:
     return set(zip(found.contents.tolist(), found.originals.tolist(), strict=True))
 
 
+def test_pages_less_similar_than_asked_for_are_no_near_copies(tmp_path: Path) -> None:
+    rows = rows_of((1, page(1)), (2, edited(page(1), 1, 4)), (3, page(1) + b"<!-- -->"))
+    for similarity, copies in ((0.8, 2), (1.0, 1), (1.1, 0)):
+        (directory := tmp_path / f"{similarity}").mkdir()
+        table = table_in(directory, fresh_max=0)
+        assert len(set(find_near(table, rows, table.commit, similarity).contents.tolist())) == copies
+
+
 def test_of_two_similar_contents_the_larger_key_is_the_copy(tmp_path: Path) -> None:
     """Whichever comes first; in one batch, in two, or after the table has gone to disk."""
     bodies = {1: page(1), 2: edited(page(1), 1, 4), 3: page(3)}

@@ -34,6 +34,7 @@ READERS = {
     "features/copies/fold.py": "finds, counts and notes them",
     "features/copies/near_page.py": "makes sketches",
     "features/copies/page.py": "is extended by it",
+    "features/copies/settings.py": "sets how similar they must be",
     "features/copies/rows.py": "has the layout of rows",
     "features/copies/stats.py": "names the count",
     "features/copies/view.py": "shows the count",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bigcrawl.config import DashboardConfig
-from bigcrawl.dashboard.access import Access, Asked
+from bigcrawl.dashboard.access import AccessRules, HttpQuestion
 
 TOKEN = "0123456789abcdef"  # noqa: S105 - of this test
 HERE = "127.0.0.1:9430"
@@ -17,17 +17,17 @@ def config(address: str = "127.0.0.1", token: str | None = TOKEN, origin: str | 
     return DashboardConfig(True, address, (9430, 9430), token, origin=origin)
 
 
-def look(host: str = HERE, **more: Any) -> Asked:
-    return Asked("GET", has_data=True, host=host, **more)
+def look(host: str = HERE, **more: Any) -> HttpQuestion:
+    return HttpQuestion("GET", has_data=True, host=host, **more)
 
 
-def change(**more: Any) -> Asked:
+def change(**more: Any) -> HttpQuestion:
     asked = {"origin": f"http://{HERE}", "content_type": "application/json", "authorization": f"Bearer {TOKEN}"}
-    return Asked("POST", **{"has_data": True, "host": HERE, **asked, **more})
+    return HttpQuestion("POST", **{"has_data": True, "host": HERE, **asked, **more})
 
 
-def status(asked: Asked, of: DashboardConfig | None = None) -> int:
-    refusal = Access(of or config()).refusal(asked)
+def status(asked: HttpQuestion, of: DashboardConfig | None = None) -> int:
+    refusal = AccessRules(of or config()).refusal(asked)
     return 200 if refusal is None else refusal.status
 
 
@@ -44,7 +44,7 @@ def test_host_may_be_any_name_of_loopback(host: str) -> None:
 def test_a_name_that_dns_could_point_here_is_refused(host: str) -> None:
     """Also for the page itself, and with the token."""
     assert status(look(host, authorization=f"Bearer {TOKEN}")) == 403
-    assert status(Asked("GET", has_data=False, host=host)) == 403
+    assert status(HttpQuestion("GET", has_data=False, host=host)) == 403
 
 
 def test_host_may_be_the_address_that_is_listened_at() -> None:
@@ -61,7 +61,7 @@ def test_looking_needs_the_token_unless_only_this_machine_can() -> None:
         assert status(look(), of) == 401
         assert status(look(authorization="Bearer wrong"), of) == 401
         assert status(look(authorization=f"bearer {TOKEN}"), of) == 200
-        assert status(Asked("GET", has_data=False, host=HERE), of) == 200
+        assert status(HttpQuestion("GET", has_data=False, host=HERE), of) == 200
     assert status(look()) == 200
 
 
@@ -104,5 +104,8 @@ def test_a_reverse_proxys_name_is_host_and_origin() -> None:
 
 def test_no_text_shows_the_token() -> None:
     """Neither a refusal nor the repr of the settings."""
-    found = [Access(config()).refusal(change(authorization="Bearer x")), Access(config()).refusal(look("a.example"))]
+    found = [
+        AccessRules(config()).refusal(change(authorization="Bearer x")),
+        AccessRules(config()).refusal(look("a.example")),
+    ]
     assert TOKEN not in f"{found} {config()}"

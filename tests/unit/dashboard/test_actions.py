@@ -11,6 +11,7 @@ from bigcrawl.commands.actions import ACTIONS
 from bigcrawl.commands.running import parse_action
 from bigcrawl.dashboard.actions import CHANGES, LOOKS, WORDS_MAX, ActionCall, change_of, look_of
 from bigcrawl.exceptions import BigcrawlError, ConfigError
+from tests.support.running.tables import each
 
 
 def changed(name: str, words: list[Any] | None = None, **options: Any) -> ActionCall:
@@ -50,8 +51,8 @@ def test_a_body_is_words_and_options() -> None:
     assert change_of("pause", b"") == ActionCall("pause")
 
 
-@pytest.mark.parametrize(
-    ("name", "query"),
+@each(
+    "name, query",
     [
         ("status", {"x": ["1"]}),
         ("explain", {"find_page": [""], "word": ["http://a.example/"]}),

@@ -103,14 +103,14 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[ActionCall]:
     errors["torn"] = CorruptionError("p0000/manifest", 7, "a", "b")
     made: list[ActionCall] = []
 
-    def run(_config: object, call: ActionCall, _kept: object, _act: object) -> dict[str, Any]:
+    def run(_config: object, call: ActionCall, _act: object) -> dict[str, Any]:
         made.append(call)
         for word in call.words:
             if word in errors:
                 raise errors[word]
         return {"name": call.name}
 
-    monkeypatch.setattr(module, "run", run)
+    monkeypatch.setattr(module, "run_action", run)
     return made
 
 
@@ -134,12 +134,21 @@ def test_page_loads_nothing_from_elsewhere_and_runs_nothing_inline() -> None:
     assert not re.search(r"\son\w+=|style=|<style|javascript:", html)
     assert all(re.search(r'src="', tag) for tag in re.findall(r"<script[^>]*>", html))
     for path, file in files.items():
-        if not path.startswith("/uplot"):
+        if not path.startswith("/plots"):
             assert b"http://" not in file.body.replace(b"https://", b"http://"), path
             assert b"innerHTML" not in file.body, path
             for module_path in re.findall(rb'from "\.(/[^"]+)"', file.body):
                 assert module_path.decode() in files
     assert sum(len(file.body) for file in files.values()) < 200_000
+
+
+def test_each_file_is_loaded_by_the_page_or_by_a_module_of_it() -> None:
+    texts = {path: file.body.decode() for path, file in page_files().items()}
+    reached, left = set[str](), ["/index.html"]
+    while left:
+        reached.add(path := left.pop())
+        left += [named for named in texts if named not in reached and f'"{named}"' in texts[path].replace('"./', '"/')]
+    assert reached == set(texts)
 
 
 def test_every_label_names_an_input_of_the_page() -> None:
@@ -186,7 +195,7 @@ def test_a_failure_is_one_line(calls: list[ActionCall], word: str, status: int, 
         (request("OPTIONS", "/api/pause"), 405, "use GET or POST"),
         (request("GET", "/api/hosts?limit=x"), 400, "limit is 'x'; must be a number"),
         (request("GET", "/api/hosts?word=" + "a" * 9000), 414, "longer than 8,192 bytes"),
-        (post("/api/pause", b"{"), 400, "the body is no JSON"),
+        (post("/api/pause", b"{"), 400, "the body is not JSON"),
         (post("/api/pause", b"{}", "wrong" * 5), 401, "token is missing or wrong"),
         (request("GET", "/api/status", Host="evil.example"), 403, "Host header"),
         (request("GET", "/", Host="evil.example"), 403, "Host header"),

@@ -10,6 +10,7 @@ import pytest
 
 from bigcrawl.dashboard.kept import KEPT_S, KeptCrawl
 from bigcrawl.exceptions import ConfigError, TransientStoreError
+from bigcrawl.views.opened_crawl import in_crawl
 from tests.unit.commands.steering.test_budget import begun
 from tests.unit.scheduler.world import make_config
 
@@ -55,7 +56,7 @@ def test_crawl_is_opened_once_a_minute(config: Config, monkeypatch: pytest.Monke
     kept, question = KeptCrawl(config), Question()
     for advance_s in (0, 1, KEPT_S - 2, 1):
         now[0] += advance_s
-        assert kept.ask(question) == {"nodes": 0}
+        assert kept.query(question) == {"nodes": 0}
     first, second, third, last = question.crawls
     assert first is second is third
     assert last is not first
@@ -67,15 +68,27 @@ def test_crawl_is_opened_anew_after_a_failure(config: Config) -> None:
     """Whatever failed: a Redis that is away, or a crawl that did not exist then."""
     kept, question = KeptCrawl(config), Question()
     with pytest.raises(ConfigError, match="knows no crawl"):
-        kept.ask(question)
+        kept.query(question)
     begin(config)
-    kept.ask(question)
+    kept.query(question)
     question.failure = TransientStoreError("away")
     with pytest.raises(TransientStoreError):
-        kept.ask(question)
+        kept.query(question)
     question.failure = None
-    assert kept.ask(question) == {"nodes": 0}
+    assert kept.query(question) == {"nodes": 0}
     first, failed, last = question.crawls
     assert first is failed
     assert last is not first
     kept.close()
+
+
+def test_actions_ask_the_crawl_that_is_kept_open(config: Config) -> None:
+    """Only within the block; another thread or a command opens its own."""
+    begin(config)
+    kept, question = KeptCrawl(config), Question()
+    with kept.in_use():
+        assert in_crawl(config, question) == in_crawl(config, question) == {"nodes": 0}
+    in_crawl(config, question)
+    first, second, own = question.crawls
+    assert first is second
+    assert own is not first

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
-from bigcrawl.dashboard.worker import BUSY, JOBS_MAX, OVER, JobAnswer, Worker
+from bigcrawl.dashboard.worker import BUSY, JOBS_MAX, OVER, JobAnswer, JobThread
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pytest
 
 
@@ -33,8 +36,8 @@ def ended(job: Counted) -> Counted:
     return job
 
 
-async def started() -> Worker:
-    worker = Worker("test")
+async def started() -> JobThread:
+    worker = JobThread("test", nullcontext())
     worker.start()
     return worker
 
@@ -46,15 +49,15 @@ def test_ten_watchers_cost_what_one_costs(monkeypatch: pytest.MonkeyPatch) -> No
 
     async def watch() -> None:
         worker, job = await started(), Counted()
-        asking = [asyncio.ensure_future(worker.ask("status", job, 2.0)) for _ in range(10)]
+        asking = [asyncio.ensure_future(worker.run_cached("status", job, 2.0)) for _ in range(10)]
         await asyncio.sleep(0)
         job.may_end.set()
         assert {(await each).body for each in asking} == {b"1"}
         now[0] += 1.9
-        assert (await worker.ask("status", job, 2.0)).body == b"1"
+        assert (await worker.run_cached("status", job, 2.0)).body == b"1"
         now[0] += 0.2
-        assert (await worker.ask("status", job, 2.0)).body == b"2"
-        assert (await worker.ask("nodes", job, 2.0)).body == b"3"
+        assert (await worker.run_cached("status", job, 2.0)).body == b"2"
+        assert (await worker.run_cached("nodes", job, 2.0)).body == b"3"
         assert job.threads.isdisjoint({threading.get_ident()})
         assert len(job.threads) == 1
         await worker.stop()
@@ -65,10 +68,10 @@ def test_ten_watchers_cost_what_one_costs(monkeypatch: pytest.MonkeyPatch) -> No
 def test_after_a_change_everything_is_asked_anew() -> None:
     async def steer() -> None:
         worker, job, change = await started(), ended(Counted()), ended(Counted())
-        await worker.ask("status", job, 60.0)
-        assert (await worker.change(change)).body == b"1"
-        assert (await worker.change(change)).body == b"2"
-        assert (await worker.ask("status", job, 60.0)).body == b"2"
+        await worker.run_cached("status", job, 60.0)
+        assert (await worker.run_change(change)).body == b"1"
+        assert (await worker.run_change(change)).body == b"2"
+        assert (await worker.run_cached("status", job, 60.0)).body == b"2"
         await worker.stop()
 
     asyncio.run(steer())
@@ -79,12 +82,12 @@ def test_an_answer_that_a_change_overtook_is_not_kept() -> None:
 
     async def steer() -> None:
         worker, job = await started(), Counted()
-        asking = asyncio.ensure_future(worker.ask("plds", job, 60.0))
+        asking = asyncio.ensure_future(worker.run_cached("plds", job, 60.0))
         await asyncio.sleep(0)
-        worker.forget()  # as after a change in the other thread
+        worker.clear_cache()  # as after a change in the other thread
         job.may_end.set()
         assert (await asking).body == b"1"
-        assert (await worker.ask("plds", job, 60.0)).body == b"2"
+        assert (await worker.run_cached("plds", job, 60.0)).body == b"2"
         await worker.stop()
 
     asyncio.run(steer())
@@ -95,9 +98,15 @@ def test_what_a_thread_keeps_open_is_closed_there_when_it_ends() -> None:
 
     async def serve() -> None:
         ended_in: list[int] = []
-        worker, job = Worker("test", lambda: ended_in.append(threading.get_ident())), ended(Counted())
+
+        @contextmanager
+        def open_here() -> Iterator[None]:
+            yield
+            ended_in.append(threading.get_ident())
+
+        worker, job = JobThread("test", open_here()), ended(Counted())
         worker.start()
-        await worker.ask("status", job, 0.0)
+        await worker.run_cached("status", job, 0.0)
         assert ended_in == []
         await worker.stop()
         assert set(ended_in) == job.threads
@@ -110,10 +119,10 @@ def test_too_many_questions_are_refused_and_those_that_wait_at_the_end_too() -> 
 
     async def flood() -> None:
         worker, job = await started(), Counted()
-        asking = [asyncio.ensure_future(worker.ask(n, job, 0.0)) for n in range(JOBS_MAX)]
+        asking = [asyncio.ensure_future(worker.run_cached(n, job, 0.0)) for n in range(JOBS_MAX)]
         await asyncio.sleep(0)
-        assert await worker.ask("more", job, 0.0) == BUSY
-        assert await worker.change(job) == BUSY
+        assert await worker.run_cached("more", job, 0.0) == BUSY
+        assert await worker.run_change(job) == BUSY
         stopping = asyncio.ensure_future(worker.stop())
         await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
         job.may_end.set()

@@ -22,7 +22,7 @@ class Counted:
     def request(self, netloc: str, *, is_new: bool = False) -> bool:
         """Make a request; whether it was the last of its connection."""
         is_last = self.limits.is_last(netloc)
-        self.limits.note(netloc, is_last=is_last, is_new=is_new)
+        self.limits.record_use(netloc, is_last=is_last, is_new=is_new)
         return is_last
 
 

@@ -114,8 +114,8 @@ def test_sockets_are_found_by_both_ends_and_forgotten_when_there_are_too_many() 
     ours, theirs = socket.socketpair()
     with ours, theirs:
         for port in range(KEPT_MAX + 1):
-            kept.note("192.0.2.1", port, ours.fileno())
-        kept.note("192.0.2.2", 5, -1)
+            kept.record_socket("192.0.2.1", port, ours.fileno())
+        kept.record_socket("192.0.2.2", 5, -1)
         assert repr(kept) == f"<KeptConnections {KEPT_MAX}>"
         assert not kept.is_stale("192.0.2.1", 5)
         theirs.send(b"more")

@@ -82,7 +82,7 @@ def read(sent: bytes, step: int = 1 << 20) -> Response:
     builder = receiving()
     answer = OddAnswer(builder)
     if not any(answer.feed(sent[at : at + step]) for at in range(0, len(sent), step)):
-        answer.end()
+        answer.end_of_connection()
     if builder.error is not None:
         raise builder.error
     response = builder.response("192.0.2.1", None)
@@ -275,7 +275,7 @@ def test_no_bytes_break_the_reader(sent: bytes, data: st.DataObject) -> None:
     answer = OddAnswer(builder)
     try:
         answer.feed(bytes(changed))
-        answer.end()
+        answer.end_of_connection()
     except DownloadFailedError:
         return
     assert builder.error is None or isinstance(builder.error, DownloadFailedError)

@@ -39,7 +39,7 @@ def test_first_of_each_class_is_logged_and_the_last_line_counts_them(caplog: pyt
         UrlRefusedError("u", "x"),
         StopDownload(),
     ):
-        errors.note(error, REQUEST)
+        errors.count_error(error, REQUEST)
     said = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
     assert ["OSError: a" in line or "NotSupported: no http" in line for line in said] == [True, True]
     crawler.signals.send_catch_log(signals.spider_closed)
@@ -54,7 +54,7 @@ def test_classes_are_bounded(monkeypatch: pytest.MonkeyPatch, caplog: pytest.Log
     monkeypatch.setattr(own_errors, "KINDS_MAX", 3)
     errors = OwnErrors(new_crawler())
     for number in range(9):
-        errors.note(type(f"Error{number}", (Exception,), {})(), REQUEST)
+        errors.count_error(type(f"Error{number}", (Exception,), {})(), REQUEST)
     assert len(caplog.records) == 3
 
 
@@ -120,7 +120,7 @@ def test_host_rests_after_an_error_of_ours_as_after_any_fetch(tmp_path: Path) ->
         assert held.end is not None
         assert (held.end.counter, held.end.news) == ("error:other", NO_NEWS)
         assert held.end.delay_ms == desk.config.politeness.host_delay_ms > 0
-    assert not desk.handout.health.failing
+    assert not desk.handout.health.failing_count
 
 
 def test_handler_may_be_made_before_there_is_a_loop() -> None:

@@ -13,8 +13,8 @@ from scrapy.http import Headers, HtmlResponse
 from scrapy.responsetypes import responsetypes
 
 from bigcrawl.config import read_config
-from bigcrawl.downloads.response_builder import BREAK_OFF, PIECE_BYTES, SMALL_PIECES_MAX, Bounds, ResponseBuilder
-from bigcrawl.downloads.signalling import Signalling
+from bigcrawl.downloads.response_builder import BREAK_OFF, PIECE_BYTES, SMALL_PIECES_MAX, AnswerLimits, ResponseBuilder
+from bigcrawl.downloads.signalling import SignalSender
 from bigcrawl.scheduler.adapter.fetch_errors import error_outcome
 from tests.support.logs import of_bigcrawl
 from tests.unit.downloads.crawlers import new_crawler
@@ -38,8 +38,8 @@ def receiving(
     """A builder that was given these lines of a head."""
     crawler = crawler or _QUIET
     limits = read_config(crawler.settings).limits
-    bounds = Bounds(maxsize, warnsize, limits.header_bytes_max, limits.headers_max)
-    builder = ResponseBuilder(Request(url), Signalling(crawler), bounds, truncates=truncates)
+    bounds = AnswerLimits(maxsize, warnsize, limits.header_bytes_max, limits.headers_max)
+    builder = ResponseBuilder(Request(url), SignalSender(crawler), bounds, truncates=truncates)
     for line in lines:
         builder.header(line + b"\r\n")
     return builder

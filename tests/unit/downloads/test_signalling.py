@@ -9,7 +9,7 @@ from pydispatch import dispatcher
 from scrapy import signals
 from twisted.python.failure import Failure
 
-from bigcrawl.downloads.signalling import Signalling
+from bigcrawl.downloads.signalling import SignalSender
 from tests.unit.downloads.crawlers import new_crawler
 
 SIGNAL = signals.bytes_received
@@ -18,7 +18,7 @@ SIGNAL = signals.bytes_received
 def test_nobody_hears() -> None:
     """Neither a receiver of another signal nor one of another crawler counts."""
     crawler, other = new_crawler(), new_crawler()
-    signalling = Signalling(crawler)
+    signalling = SignalSender(crawler)
     heard: list[Any] = []
     crawler.signals.connect(lambda **_: heard.append("other signal"), signals.headers_received, weak=False)
     other.signals.connect(lambda **_: heard.append("other crawler"), SIGNAL, weak=False)
@@ -32,7 +32,7 @@ def test_nobody_hears() -> None:
 def test_receiver_is_heard_from_the_moment_it_is_connected(signal: object, is_any_sender: bool) -> None:
     """However wide it listens; until it is disconnected."""
     crawler = new_crawler()
-    signalling = Signalling(crawler)
+    signalling = SignalSender(crawler)
     heard: list[bytes] = []
 
     def hear(data: bytes) -> str:
@@ -61,7 +61,7 @@ def test_receiver_that_is_gone_is_not_heard() -> None:
     crawler = new_crawler()
     extension = Extension()
     crawler.signals.connect(extension.hear, SIGNAL)
-    signalling = Signalling(crawler)
+    signalling = SignalSender(crawler)
     assert signalling.is_heard(SIGNAL)
     del extension
     assert not signalling.is_heard(SIGNAL)
@@ -76,6 +76,6 @@ def test_failure_of_a_receiver_stands_in_its_place(caplog: pytest.LogCaptureFixt
 
     crawler.signals.connect(broken, SIGNAL)
     crawler.signals.connect(lambda **_: "fine", SIGNAL, weak=False)
-    results = [result for _, result in Signalling(crawler).send(SIGNAL, data=b"")]
+    results = [result for _, result in SignalSender(crawler).send(SIGNAL, data=b"")]
     assert {type(result) for result in results} == {Failure, str}
     assert "LookupError" in caplog.text

@@ -143,7 +143,7 @@ def test_cancelled_transfer_breaks_off_its_connection_and_no_other(run: Any) -> 
                 await cancelled
             rest.set()
             assert await kept == b"begend"
-            assert not transfers.running
+            assert not transfers.running_count
 
     run(scenario())
 

@@ -323,7 +323,7 @@ def test_forgotten_keys_were_never_here(tmp_path: Path, kind: Kind) -> None:
     for batch in ((1, 2, 3, 4), (5, 6), (7,)):
         apply(bucket, *((key, UPDATE, (key, key)) for key in batch))
     before = bucket.state
-    result = bucket.without(keys_of(7, 3, 2, 9, 2))
+    result = bucket.remove_keys(keys_of(7, 3, 2, 9, 2))
     assert result.found.tolist() == [True, True, True, False, True]
     assert bucket.state == before
     bucket.commit(result)
@@ -342,7 +342,7 @@ def test_the_name_of_a_forgotten_run_is_not_used_again(tmp_path: Path) -> None:
     add(bucket, keys_of(1))
     add(bucket, keys_of(2))
     kept = (tmp_path / "run-2").read_bytes()
-    bucket.commit(bucket.without(keys_of(2)))
+    bucket.commit(bucket.remove_keys(keys_of(2)))
     add(bucket, keys_of(3))
     assert [run.name for run in bucket.state.runs] == ["run-1", "run-3"]
     assert (tmp_path / "run-2").read_bytes() == kept
@@ -352,7 +352,7 @@ def test_forgetting_what_is_not_here_changes_nothing(tmp_path: Path) -> None:
     """No file is written for it."""
     bucket = bucket_in(tmp_path)
     add(bucket, keys_of(1, 3))
-    result = bucket.without(keys_of(2))
+    result = bucket.remove_keys(keys_of(2))
     assert result.found.tolist() == [False]
     assert (result.state_after, result.obsolete, result.written) == (bucket.state, (), ())
 

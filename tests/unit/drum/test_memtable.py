@@ -38,7 +38,7 @@ def test_batches_follow_each_other_in_order(batches: list[list[int]]) -> None:
         assert after.begins_with(before)
         kept = len(before)
         assert np.frombuffer(after.bytes_from(kept), dtype=KEY_TYPE).tolist() == flat[kept : len(after)]
-    assert made[-1].ascending().keys.tolist() == sorted(flat)
+    assert made[-1].sorted_records().keys.tolist() == sorted(flat)
     again = Memtable.from_bytes(made[-1].bytes_from(0))
     assert again == made[-1]
     assert hash(again) == hash(made[-1])
@@ -59,8 +59,8 @@ def test_what_was_added_and_dropped_is_overwritten() -> None:
     before = EMPTY_MEMTABLE.with_added(keys_of(5))
     before.with_added(keys_of(6, 7))
     after = before.with_added(keys_of(8))
-    assert before.ascending().keys.tolist() == [5]
-    assert after.ascending().keys.tolist() == [5, 8]
+    assert before.sorted_records().keys.tolist() == [5]
+    assert after.sorted_records().keys.tolist() == [5, 8]
 
 
 def test_more_keys_than_the_array_holds_get_a_larger_one() -> None:
@@ -92,7 +92,7 @@ def test_the_last_record_of_a_key_counts(batches: list[list[tuple[int, int]]]) -
         log += batch
         assert made.begins_with(before)
         assert before.strings_from(0) + made.strings_from(len(before)) == made.strings_from(0)
-    keys, newest = made.ascending(VALUE)
+    keys, newest = made.sorted_records(VALUE)
     assert newest is not None
     assert dict(zip(keys.tolist(), newest["turn"].tolist(), strict=True)) == dict(log)
     assert keys.tolist() == sorted(dict(log))
@@ -110,9 +110,9 @@ def test_a_record_is_the_key_and_then_its_value() -> None:
 def test_keys_that_are_forgotten_leave_the_others_as_they_came() -> None:
     """Order and values stay; where nothing goes it is the same value."""
     made = EMPTY_MEMTABLE.with_added(keys_of(9, 1, 5, 1), np.array([(1, 1), (2, 2), (3, 3), (4, 4)], dtype=VALUE))
-    assert made.without(keys_of(1, 7)).strings_from(0) == [made.strings_from(0)[0], made.strings_from(0)[2]]
-    assert made.without(keys_of(7)) is made
-    assert made.without(keys_of(1, 5, 9)) == EMPTY_MEMTABLE
+    assert made.without_keys(keys_of(1, 7)).strings_from(0) == [made.strings_from(0)[0], made.strings_from(0)[2]]
+    assert made.without_keys(keys_of(7)) is made
+    assert made.without_keys(keys_of(1, 5, 9)) == EMPTY_MEMTABLE
 
 
 def test_small_batches_cost_no_memory(tmp_path: Path) -> None:

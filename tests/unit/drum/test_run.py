@@ -7,7 +7,7 @@ import pytest
 
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.drum.format import BLOCK_BYTES, PREFIXES_MAX, TRAILER_BYTES, Records, best_suffix_bytes, prefixes_of
-from bigcrawl.drum.run import SPAN_KEYS, Bounds, RunReader, write_run
+from bigcrawl.drum.run import SPAN_KEYS, RunBounds, RunReader, write_run
 from bigcrawl.exceptions import ContractError, CorruptionError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def write(path: Path, records: Records, chunks: int = 1) -> RunInfo:
     keys, values = records
     cuts = np.array_split(np.arange(len(keys)), chunks)
     parts = [Records(keys[cut], values[cut] if values is not None else None) for cut in cuts]
-    info = write_run(FILES, path, parts, Bounds(len(keys), int(keys[0]), int(keys[-1])))
+    info = write_run(FILES, path, parts, RunBounds(len(keys), int(keys[0]), int(keys[-1])))
     assert info is not None
     return info
 
@@ -142,13 +142,13 @@ def test_keys_are_found_in_arrays_as_one_by_one(tmp_path: Path) -> None:
 def test_keys_out_of_order_are_a_bug(tmp_path: Path) -> None:
     """A run is never written from keys that do not ascend, or that leave what was said of them."""
 
-    def attempt(keys: list[int], bounds: Bounds) -> None:
+    def attempt(keys: list[int], bounds: RunBounds) -> None:
         write_run(FILES, tmp_path / "run-1", [Records(np.array(keys, dtype=np.uint64), None)], bounds)
 
     for keys in ([1, 3, 2], [1, 1]):
         with pytest.raises(ContractError):
-            attempt(keys, Bounds(3, 1, 3))
-    for bounds in (Bounds(1, 5, 6), Bounds(2, 6, 6), Bounds(2, 5, 5)):
+            attempt(keys, RunBounds(3, 1, 3))
+    for bounds in (RunBounds(1, 5, 6), RunBounds(2, 6, 6), RunBounds(2, 5, 5)):
         with pytest.raises(ContractError):
             attempt([5, 6], bounds)
 
@@ -156,7 +156,7 @@ def test_keys_out_of_order_are_a_bug(tmp_path: Path) -> None:
 def test_no_keys_make_no_run(tmp_path: Path) -> None:
     """Nothing is written when all chunks are empty."""
     empty = Records(np.empty(0, dtype=np.uint64), None)
-    assert write_run(FILES, tmp_path / "run-1", [empty, empty], Bounds(9, 0, 9)) is None
+    assert write_run(FILES, tmp_path / "run-1", [empty, empty], RunBounds(9, 0, 9)) is None
     assert list(tmp_path.iterdir()) == []
 
 

@@ -18,9 +18,10 @@ from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.extensions import progress as progress_module
 from bigcrawl.extensions.progress import Progress
 from bigcrawl.politeness.addresses import AddressGuard
+from bigcrawl.redisdb.scripts import NodesMade
 from bigcrawl.scheduler.adapter.registry import mark_failed, register
 from bigcrawl.scheduler.crawl.survey import Survey
-from bigcrawl.scheduler.handout.concurrency import Crowd
+from bigcrawl.scheduler.handout.concurrency import ConcurrencyLimit
 from tests.unit.scheduler.world import make_config
 
 if TYPE_CHECKING:
@@ -37,10 +38,11 @@ class Frontier:
         self.answers = answers
         self.asked = asyncio.Event()
         self.last_survey: Survey | None = Survey(4, counts=Counter({"status:200": 7, "appended_urls": 9}))
-        self.crowd = Crowd(self.config.pace, ManualClock(), lambda limit: None)
+        self.crowd = ConcurrencyLimit(self.config.pace, ManualClock(), lambda limit: None)
         self.node = SimpleNamespace(
             progress=SimpleNamespace(pages_before=3, survey_lately=self.survey),
             handout=SimpleNamespace(crowd=self.crowd),
+            membership=SimpleNamespace(made_by_all=NodesMade(items=7)),
         )
 
     async def survey(self) -> Survey:
@@ -87,9 +89,10 @@ def test_line_tells_pages_rate_hosts_and_urls(
 
     with caplog.at_level(logging.INFO):
         asyncio.run(scenario())
+    hosts_and_urls = "hosts: 1 ready, 2 waiting, 3 busy; URLs: 40 waiting (done in 8 s), 50 seen; 7 items"
     assert [record.getMessage() for record in caplog.records if record.name == progress_module.__name__] == [
-        "13 pages, 5.0 pages/s; hosts: 1 ready, 2 waiting, 3 busy; URLs: 40 waiting, 50 seen; 13.0 MB",
-        "23 pages, 5.0 pages/s; hosts: 1 ready, 2 waiting, 3 busy; URLs: 40 waiting, 50 seen; 23.0 MB",
+        f"13 pages, 5.0 pages/s; {hosts_and_urls}; 13.0 MB",
+        f"23 pages, 5.0 pages/s; {hosts_and_urls}; 23.0 MB",
     ]
 
 
@@ -97,11 +100,25 @@ def test_line_tells_of_a_crowd_while_there_is_one(tmp_path: Path, monkeypatch: p
     """How many pages are fetched at a time, and how many there might be; nothing where it is all of them."""
     frontier = Frontier(tmp_path, [])
     progress = new_progress(frontier)
-    assert progress._line(seen(13), 1.0).endswith("; 13.0 MB")
-    assert "crowded" not in " ".join(progress._parts(seen(13), 1.0))
-    monkeypatch.setattr(Crowd, "is_crowded", True)
-    assert progress._line(seen(13), 1.0).endswith("; 13.0 MB; crowded: 16 of 16 fetches at a time")
-    assert progress._parts(seen(13), 1.0)[2] == "crowded: 16 of 16"
+    assert progress._log_line(frontier, seen(13), 1.0).endswith("; 13.0 MB")  # type: ignore[arg-type]
+    assert "crowded" not in " ".join(progress._line_parts(frontier, seen(13), 1.0))  # type: ignore[arg-type]
+    monkeypatch.setattr(ConcurrencyLimit, "is_crowded", True)
+    crowded = "; 13.0 MB; crowded: 16 of 16 fetches at a time"
+    assert progress._log_line(frontier, seen(13), 1.0).endswith(crowded)  # type: ignore[arg-type]
+    assert progress._line_parts(frontier, seen(13), 1.0)[2] == "crowded: 16 of 16"  # type: ignore[arg-type]
+
+
+def test_row_says_what_is_made_when_it_is_done_and_what_is_wrong(tmp_path: Path) -> None:
+    """Behind pages and rate: why nothing moves, if nothing does; items; what waits, and how long; the log."""
+    frontier = Frontier(tmp_path, [])
+    progress = new_progress(frontier)
+    assert progress._line_parts(frontier, seen(13), 0.1) == [  # type: ignore[arg-type]
+        *("13 pages", "0.1/s", "7 items", "40 URLs wait (done in 7 minutes)", "3 hosts busy")
+    ]
+    frontier.node.membership.made_by_all = NodesMade(7, 2, 1)
+    parts = progress._line_parts(frontier, seen(13), 1.0)  # type: ignore[arg-type]
+    assert parts[4:6] == ["1 errors", "2 warnings"]
+    assert "; log: 2 warnings, 1 errors" in progress._log_line(frontier, seen(13), 1.0)  # type: ignore[arg-type]
 
 
 def test_summary_is_printed_at_the_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -139,8 +156,12 @@ def test_nothing_is_printed_where_there_is_nothing_to_tell(
 
 def test_numbers_of_a_large_crawl_stay_short(tmp_path: Path) -> None:
     """A row of a crawl of billions has room for as much as one of hundreds."""
-    progress = new_progress(Frontier(tmp_path, []))
-    small, large = (progress._parts(seen(pages), 123.4) for pages in (13, 1_234_567_890))
+    frontier = Frontier(tmp_path, [])
+    progress = new_progress(frontier)
+    small, large = (
+        progress._line_parts(frontier, seen(pages), 123.4)  # type: ignore[arg-type]
+        for pages in (13, 1_234_567_890)
+    )
     assert small[0] == "13 pages"
     assert large[0] == "1.23G pages"
     assert len(", ".join(large)) < 80

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyte
 import pytest
 
-from bigcrawl.extensions.row import Row
+from bigcrawl.extensions.row import ProgressRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,13 +52,13 @@ def log() -> Iterator[logging.Logger]:
 def test_row_keeps_to_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     """What fits is shown, whole parts of it; the next row takes the place of the one before; nothing stays."""
     terminal = Terminal(columns, monkeypatch)
-    row = Row()
+    row = ProgressRow()
     for _ in range(3):
-        row.show(PARTS)
+        row.show_parts(PARTS)
         [shown] = terminal.lines
         assert ", ".join(PARTS).startswith(shown)
         assert len(shown) <= columns
-    row.show(["1 page"])
+    row.show_parts(["1 page"])
     assert terminal.lines == ["1 page"]
     row.close()
     assert terminal.lines == []
@@ -69,9 +69,9 @@ def test_log_lines_stand_above_the_row(monkeypatch: pytest.MonkeyPatch, log: log
     terminal = Terminal(80, monkeypatch)
     handler = logging.StreamHandler(terminal)
     log.addHandler(handler)
-    row = Row()
+    row = ProgressRow()
     assert row.has_log
-    row.show(PARTS)
+    row.show_parts(PARTS)
     log.warning("first")
     assert terminal.lines == ["first", ", ".join(PARTS[:5])]
     log.warning("second")
@@ -85,6 +85,6 @@ def test_log_in_a_file_is_told_too(monkeypatch: pytest.MonkeyPatch, log: logging
     """A handler that does not write to the terminal does not count as being above the row."""
     Terminal(80, monkeypatch)
     log.handlers[:] = [logging.StreamHandler(io.StringIO())]
-    row = Row()
+    row = ProgressRow()
     assert not row.has_log
     row.close()

@@ -80,7 +80,7 @@ def test_relative_links_of_a_listing_are_below_it(title: str, path: str, form: s
     assert links(path, body) == [response.urljoin(a.get("href")) for a in stands.iter("a")]
 
 
-@pytest.mark.parametrize(("title", "path", "body", "target"), OTHERS)
+@each("title, path, body, target", OTHERS)
 def test_other_pages_keep_their_base(title: str, path: str, body: str, target: str) -> None:
     """A page may speak of listings, name another path, or have a base of its own."""
     assert links(path, f"<title>{title}</title>{body}") == [f"http://a.example{target}"]

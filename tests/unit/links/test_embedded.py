@@ -162,7 +162,7 @@ UNCLOSED = [
 ]
 
 
-@pytest.mark.parametrize(("body", "paths"), UNCLOSED)
+@each("body, paths", UNCLOSED)
 def test_anchor_that_lacks_its_end_is_read(body: str, paths: list[str]) -> None:
     """Neither it nor the next one is lost."""
     assert extract_links(page(body)) == [f"http://a.example{path}" for path in paths]
@@ -189,7 +189,7 @@ TITLES = [
 ]
 
 
-@pytest.mark.parametrize("body", TITLES)
+@each("body", TITLES)
 def test_title_is_that_of_an_independent_parser(body: str) -> None:
     """HTML 3.1.5: the first title element, its white space collapsed."""
     elements = list(html5lib.parse(body, namespaceHTMLElements=True).iter("{http://www.w3.org/1999/xhtml}title"))

@@ -19,6 +19,7 @@ from bigcrawl.links import (
     read_page,
     set_page_limits,
 )
+from tests.support.running.tables import each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -94,7 +95,7 @@ def test_frames_of_a_frameset_are_links() -> None:
     assert links_of(html) == ["http://site.example/dir/a", "http://site.example/dir/b"]
 
 
-@pytest.mark.parametrize(
+@each(
     "href",
     [
         *(
@@ -178,7 +179,7 @@ def test_where_a_page_refreshes_to_is_a_link(meta: str, url: str) -> None:
     assert links_of(f"<head>{meta}</head><a href=/last>") == [url, "http://site.example/last"]
 
 
-@pytest.mark.parametrize(
+@each(
     "meta",
     [
         *("<meta http-equiv=refresh>", "<meta http-equiv=refresh content>", "<meta http-equiv=refresh content=30>"),
@@ -371,8 +372,8 @@ def limits() -> Iterator[Callable[[PageLimits], None]]:
     set_page_limits(PageLimits())
 
 
-@pytest.mark.parametrize(
-    ("fields", "said"),
+@each(
+    "fields, said",
     [
         ({"urls": "/page"}, r"urls is '/page', one text: write Links\(\['/page'\]\)"),
         ({"urls": b"/page"}, r"urls is b'/page'"),

@@ -10,6 +10,7 @@ import pytest
 
 from bigcrawl.links.page import extract_links
 from bigcrawl.url.canonical import canonicalize
+from tests.support.running.tables import each
 
 pytestmark = pytest.mark.usefixtures("twin")
 
@@ -21,7 +22,7 @@ TAGS = [
 ]
 
 
-@pytest.mark.parametrize("tag", TAGS, ids=ascii)
+@each("tag", TAGS, ids=ascii)
 def test_reference_is_that_of_html5lib(tag: str) -> None:
     """In quotes of both kinds and without."""
     page: Any = SimpleNamespace(url="http://a.example/", body=f"<p>{tag}x</a>".encode(), headers={})

@@ -9,7 +9,7 @@ import pytest
 
 from bigcrawl.links.detection import detected
 from bigcrawl.listings import sitemaps
-from bigcrawl.listings.encodings import Hints
+from bigcrawl.listings.encodings import EncodingHints
 
 MIR = "\u043c\u0438\u0440"
 CAFE = "caf\u00e9"
@@ -53,6 +53,6 @@ def test_encoding_is_that_which_speaks_loudest(row: Row) -> None:
     head = f"<?xml version='1.0' encoding='{row.declared}'?>".encode() if row.declared else b""
     mark, written = (BOM_UTF8, row.written[3:]) if row.written.startswith(BOM_UTF8) else (b"", row.written)
     body = mark + head + b"<urlset><url><loc>/" + written + b"</loc></url></urlset>"
-    hints = Hints(row.told, lambda begin: detected(begin, ""))
+    hints = EncodingHints(row.told, lambda begin: detected(begin, ""))
     assert sitemaps.is_index(body, hints) is False
-    assert [entry.location for found in sitemaps.entries(body, 9, hints) for entry in found] == ["/" + row.text]
+    assert [entry.location for found in sitemaps.sitemap_entries(body, 9, hints) for entry in found] == ["/" + row.text]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from bigcrawl.listings.feeds import FEEDS_OF_PAGE_MAX, TAGS_MAX, FeedEntry, entries, feeds_of_page, is_feed
+from bigcrawl.listings.feeds import FEEDS_OF_PAGE_MAX, TAGS_MAX, FeedEntry, feed_entries, feeds_of_page, is_feed
 
 RSS = b"<rss><channel><link>http://a.example/</link>%s</channel></rss>"
 ITEM = b"<item><link>/%d</link></item>"
 
 
 def read(body: bytes, most: int = 10) -> list[FeedEntry]:
-    return [entry for found in entries(body, most) for entry in found]
+    return [entry for found in feed_entries(body, most) for entry in found]
 
 
 def urls(body: bytes, most: int = 10) -> list[str]:

@@ -137,7 +137,7 @@ SITEMAPS = (
 
 def listed(body: bytes) -> list[str]:
     assert sitemaps.is_index(body) is not None
-    return [entry.location for found in sitemaps.entries(body, 100) for entry in found]
+    return [entry.location for found in sitemaps.sitemap_entries(body, 100) for entry in found]
 
 
 def text_in(element: etree._Element) -> str:
@@ -174,8 +174,8 @@ LISTS = {
 def test_list_of_urls_is_a_sitemap(body: bytes, urls: list[str]) -> None:
     """sitemaps.org: one URL a line, and nothing else."""
     assert sitemaps.is_list(body)
-    assert [entry.location for found in sitemaps.listed(body, 10_000) for entry in found] == urls
-    assert sum(map(len, sitemaps.listed(body, 1))) == 1
+    assert [entry.location for found in sitemaps.text_sitemap_entries(body, 10_000) for entry in found] == urls
+    assert sum(map(len, sitemaps.text_sitemap_entries(body, 1))) == 1
 
 
 def test_other_text_is_no_list_of_urls() -> None:
@@ -190,7 +190,9 @@ def test_other_text_is_no_list_of_urls() -> None:
     ):
         assert not sitemaps.is_list(body)
     long = b"http://a.example/" + b"x" * sitemaps.LOCATION_BYTES_MAX
-    first, second = (entry for found in sitemaps.listed(long + b"\n" + ONE.encode(), 9) for entry in found)
+    first, second = (
+        entry for found in sitemaps.text_sitemap_entries(long + b"\n" + ONE.encode(), 9) for entry in found
+    )
     assert (first.is_too_long, second.location) == (True, ONE)
 
 
@@ -263,7 +265,7 @@ FEEDS = (
 def test_feed_is_read_as_it_is_meant(row: Row) -> None:
     """Well-formed or not; what is well-formed says the same to a parser of XML."""
     assert feeds.is_feed(row.body)
-    found = [entry for part in feeds.entries(row.body, 9) for entry in part]
+    found = [entry for part in feeds.feed_entries(row.body, 9) for entry in part]
     assert [(entry.url, entry.title) for entry in found] == [(ONE, title) for title in row.urls]
     if row.is_well_formed and "CDATA" not in row.name:
         try:
@@ -278,26 +280,26 @@ def test_feed_is_read_as_it_is_meant(row: Row) -> None:
 def test_feed_in_slices_is_the_feed(row: Row, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever they are cut."""
     monkeypatch.setattr(elements, "SLICE_BYTES", size)
-    found = [entry for part in feeds.entries(row.body, 9) for entry in part]
+    found = [entry for part in feeds.feed_entries(row.body, 9) for entry in part]
     assert [(entry.url, entry.title) for entry in found] == [(ONE, title) for title in row.urls]
 
 
 MANY = 4 << 20
 COSTLY: dict[str, tuple[Callable[[bytes, int], object], bytes, bytes]] = {
-    "elements without an end": (sitemaps.entries, b"<urlset>", b'<a xmlns="x">'),
-    "tags without an end": (sitemaps.entries, b"<urlset>", b"<a xmlns="),
-    "blanks of a tag": (sitemaps.entries, b"<urlset>", b"<url " + b" " * 5_000),
-    "text in entries": (sitemaps.entries, b"<urlset>", b"<url>" + b" " * 5_000),
-    "one long text": (sitemaps.entries, b"<urlset><url>http:", b"x"),
-    "prefixes": (sitemaps.entries, b"<urlset", b" xmlns:a=''"),
-    "declaration": (sitemaps.entries, b"<?xml", b" encoding"),
-    "lines": (sitemaps.listed, b"http://a.example/\n", b"\n"),
-    "blank lines": (sitemaps.listed, b"http://a.example/\n", b" \t"),
-    "short lines": (sitemaps.listed, b"http://a.example/\n", b"http://\n"),
-    "ampersands": (feeds.entries, b"<rss><item><title>", b"&"),
-    "brackets": (feeds.entries, b"<rss><item><title>", b"]"),
-    "literals": (feeds.entries, b"<rss><item><title>", b"<![CDATA[]]>"),
-    "controls": (feeds.entries, b"<rss><item><title>", b"\x01a"),
+    "elements without an end": (sitemaps.sitemap_entries, b"<urlset>", b'<a xmlns="x">'),
+    "tags without an end": (sitemaps.sitemap_entries, b"<urlset>", b"<a xmlns="),
+    "blanks of a tag": (sitemaps.sitemap_entries, b"<urlset>", b"<url " + b" " * 5_000),
+    "text in entries": (sitemaps.sitemap_entries, b"<urlset>", b"<url>" + b" " * 5_000),
+    "one long text": (sitemaps.sitemap_entries, b"<urlset><url>http:", b"x"),
+    "prefixes": (sitemaps.sitemap_entries, b"<urlset", b" xmlns:a=''"),
+    "declaration": (sitemaps.sitemap_entries, b"<?xml", b" encoding"),
+    "lines": (sitemaps.text_sitemap_entries, b"http://a.example/\n", b"\n"),
+    "blank lines": (sitemaps.text_sitemap_entries, b"http://a.example/\n", b" \t"),
+    "short lines": (sitemaps.text_sitemap_entries, b"http://a.example/\n", b"http://\n"),
+    "ampersands": (feeds.feed_entries, b"<rss><item><title>", b"&"),
+    "brackets": (feeds.feed_entries, b"<rss><item><title>", b"]"),
+    "literals": (feeds.feed_entries, b"<rss><item><title>", b"<![CDATA[]]>"),
+    "controls": (feeds.feed_entries, b"<rss><item><title>", b"\x01a"),
 }
 
 

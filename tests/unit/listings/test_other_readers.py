@@ -64,7 +64,7 @@ def test_sitemaps_are_read_as_by_libxml2(inside: list[str]) -> None:
         is_entry = etree.QName(one).localname == "url"
         if is_entry != (one.getparent() is root):
             return  # a value without an entry is read here, and an entry within one begins another
-    assert [entry.location for found in sitemaps.entries(body, 99) for entry in found] == located(root)
+    assert [entry.location for found in sitemaps.sitemap_entries(body, 99) for entry in found] == located(root)
 
 
 TAGS = st.sampled_from(
@@ -78,7 +78,7 @@ ODD = st.lists(TAGS | st.text(max_size=3), max_size=40).map("".join)
 def test_no_bytes_break_the_readers(odd: str, head: str) -> None:
     """They end, and what they find is text."""
     body = (head + odd).encode("utf-8", "replace")
-    for read in (sitemaps.entries, sitemaps.listed, feeds.entries):
+    for read in (sitemaps.sitemap_entries, sitemaps.text_sitemap_entries, feeds.feed_entries):
         assert all(isinstance(entry, tuple) for found in read(body, 50) for entry in found)
     assert sitemaps.is_index(body) in (True, False, None)
     assert feeds.is_feed(body) in (True, False)
@@ -107,7 +107,7 @@ def test_sitemaps_are_read_as_by_usp(rows: list[tuple[str, str]], prefix: str) -
     theirs = sitemap_from_str(body)
     assert isinstance(theirs, AbstractSitemap)
     assert not isinstance(theirs, InvalidSitemap)
-    ours = [entry for found in sitemaps.entries(body.encode(), 99) for entry in found]
+    ours = [entry for found in sitemaps.sitemap_entries(body.encode(), 99) for entry in found]
     assert [(entry.location, bool(entry.modified)) for entry in ours] == [
         (page.url, page.last_modified is not None) for page in theirs.all_pages()
     ]
@@ -127,7 +127,7 @@ UNLIKE = (
 def test_table_is_read_alike_by_feedparser(row: object) -> None:
     """URLs, and titles but for blanks and the characters that XML does not have."""
     theirs = feedparser.parse(row.body)  # type: ignore[attr-defined]
-    ours = [entry for found in feeds.entries(row.body, 99) for entry in found]  # type: ignore[attr-defined]
+    ours = [entry for found in feeds.feed_entries(row.body, 99) for entry in found]  # type: ignore[attr-defined]
     assert [entry.url for entry in ours] == [entry.get("link") for entry in theirs.entries]
 
 
@@ -159,7 +159,7 @@ def test_feeds_are_read_as_by_feedparser(rows: list[tuple[str, str]], is_atom: b
         text = f"<rss version='2.0'><channel>{inside}</channel></rss>"
     body = f"<?xml version='1.0' encoding='{encoding}'?>{text}".encode(encoding)
     theirs = [(entry.link, " ".join(entry.title.split())) for entry in feedparser.parse(body).entries]
-    ours = [(entry.url, entry.title) for found in feeds.entries(body, 99) for entry in found]
+    ours = [(entry.url, entry.title) for found in feeds.feed_entries(body, 99) for entry in found]
     assert ours == theirs == [(url, " ".join(title.split())) for url, title in known]
 
 
@@ -167,4 +167,4 @@ def test_many_entities_cost_little() -> None:
     """A million laughs are a text of some characters."""
     laughs = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
     body = f'<!DOCTYPE urlset [<!ENTITY l0 "ha">{laughs}]><urlset><url><loc>&l9;&l0;</loc></url></urlset>'.encode()
-    assert [entry.location for found in sitemaps.entries(body, 9) for entry in found] == ["ha"]
+    assert [entry.location for found in sitemaps.sitemap_entries(body, 9) for entry in found] == ["ha"]

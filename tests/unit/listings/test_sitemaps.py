@@ -10,14 +10,14 @@ from bigcrawl.listings.sitemaps import (
     LOCATION_BYTES_MAX,
     REFERENCES_MAX,
     SitemapEntry,
-    entries,
     is_index,
+    sitemap_entries,
 )
 from tests.support.costs.proportion import assert_costs
 
 
 def read(body: bytes, most: int = 100) -> list[SitemapEntry]:
-    return [entry for found in entries(body, most) for entry in found]
+    return [entry for found in sitemap_entries(body, most) for entry in found]
 
 
 def test_entry_has_its_hints_in_any_order() -> None:
@@ -100,7 +100,7 @@ def test_utf_16_is_told_by_its_root_and_read_by_and_by() -> None:
     """What is none of it takes long to decode, so no more than a portion is decoded between two lists."""
     body = "<urlset><loc>/1</loc>".encode("utf-16") + b"\x00\xd8" * DECODED_BYTES
     assert is_index(body) is False
-    found = list(entries(body, 9))
+    found = list(sitemap_entries(body, 9))
     assert found[:2] == [[], []]
     assert [entry.location for entry in found[-1]] == ["/1"]
 

@@ -115,8 +115,6 @@ PRINTERS = {
     "extensions/progress.py": "the summary, made plain",
     "logs/plain.py": "what its callers have made plain",
     "main_job.py": "an error, made plain, and sentences of its own",
-    "page_index/__main__.py": "JSON",
-    "page_store/__main__.py": "JSON",
     "bigcrawl_sampling/__main__.py": "URLs and errors, made plain, and numbers",
 }
 """All code that prints, and why no text from outside acts there."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.logs.repeats import EACH_MAX, SPAN_S, TEMPLATES_MAX, Repeats
+from bigcrawl.logs.repeats import EACH_MAX, SPAN_S, TEMPLATES_MAX, RepeatFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ class Told(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
         self.now_s = 1_000.0
-        self.repeats = Repeats(lambda: self.now_s)
+        self.repeats = RepeatFilter(lambda: self.now_s)
         self.lines: list[str] = []
         self.addFilter(self.repeats)
 

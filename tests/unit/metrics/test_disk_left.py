@@ -6,7 +6,7 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
-from bigcrawl.metrics.disk_left import DiskLeft
+from bigcrawl.metrics.disk_left import DiskSpaceLeft
 from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 def test_room_is_told_by_directory(tmp_path: Path) -> None:
     """One that does not exist is left out."""
-    disk = DiskLeft({"state": tmp_path, "warc": tmp_path / "missing"})
+    disk = DiskSpaceLeft({"state": tmp_path, "warc": tmp_path / "missing"})
     disk.start()
-    wait_until(lambda: bool(disk.left()), "the disk answers")
-    assert disk.left().keys() == {"state"}
-    assert disk.left()["state"] > 0
+    wait_until(lambda: bool(disk.free_bytes()), "the disk answers")
+    assert disk.free_bytes().keys() == {"state"}
+    assert disk.free_bytes()["state"] > 0
     disk.stop()
 
 
@@ -36,10 +36,10 @@ def test_a_disk_that_hangs_keeps_nobody(tmp_path: Path, monkeypatch: pytest.Monk
         return statvfs(tmp_path)
 
     monkeypatch.setattr(os, "statvfs", asked)
-    disk = DiskLeft({"state": tmp_path, "warc": hangs})
+    disk = DiskSpaceLeft({"state": tmp_path, "warc": hangs})
     disk.start()
-    wait_until(lambda: bool(disk.left()), "the other disk answers")
-    assert disk.left().keys() == {"state"}
+    wait_until(lambda: bool(disk.free_bytes()), "the other disk answers")
+    assert disk.free_bytes().keys() == {"state"}
     threads = [thread for thread in threading.enumerate() if thread.name == "bigcrawl-disk"]
     assert threads
     assert all(thread.daemon for thread in threads), "the interpreter does not wait for them"

@@ -34,8 +34,12 @@ def shown_names() -> dict[str, Metric]:
 
 def expressions() -> list[str]:
     """Every expression of the dashboard."""
-    panels = json.loads(DASHBOARD.read_text("utf-8"))["panels"]
-    return [target["expr"] for panel in panels for target in panel.get("targets", ())]
+    dashboard = json.loads(DASHBOARD.read_text("utf-8"))
+    shown = [
+        *dashboard["annotations"]["list"],
+        *(row for panel in dashboard["panels"] for row in panel.get("targets", ())),
+    ]
+    return [row["expr"] for row in shown]
 
 
 @pytest.mark.parametrize("path", [DASHBOARD, RULES], ids=lambda path: path.name)

@@ -42,7 +42,7 @@ class Desk:
         self.checks = link_checks_of(self.crawler)
 
     def kept(self, *urls: str, page: str = PAGE, starts: bool = False) -> list[str]:
-        return list(self.checks.canonical(Links(urls), page, starts=starts))
+        return list(self.checks.canonical_urls(Links(urls), page, starts=starts))
 
     def dropped(self) -> dict[str, int]:
         """What was counted, by reason."""
@@ -56,7 +56,7 @@ class Desk:
 def test_batch_that_nothing_rules_is_passed_on_as_it_is() -> None:
     """Without scope and filters the URLs are not looked at one by one."""
     links = Links([INSIDE, OUTSIDE], canonical=True)
-    assert Desk().checks.canonical(links, PAGE) is links.urls
+    assert Desk().checks.canonical_urls(links, PAGE) is links.urls
 
 
 def test_links_out_of_scope_are_dropped_and_counted() -> None:
@@ -78,7 +78,7 @@ def test_text_that_is_no_canonical_url_is_dropped_alone() -> None:
     """A spider may say of anything that it is canonical; the batch's other links go on."""
     desk = Desk(BIGCRAWL_SCOPE="host", BIGCRAWL_FILTER_CHARACTERS="?")
     links = Links(["http://a.example", "https:///x/", "", INSIDE], canonical=True)
-    assert list(desk.checks.canonical(links, PAGE)) == [INSIDE]
+    assert list(desk.checks.canonical_urls(links, PAGE)) == [INSIDE]
     assert desk.dropped() == {"url": 3}
 
 
@@ -126,7 +126,11 @@ def test_components_of_a_crawler_share_its_checks() -> None:
         ({"BIGCRAWL_SCOPE": "list"}, Spider("a"), "BIGCRAWL_SCOPE_LIST is empty: name the allowed targets of links"),
         ({"BIGCRAWL_SCOPE_LIST": ["re:x"]}, Spider("a"), "BIGCRAWL_SCOPE_LIST has 're:x'"),
         ({"BIGCRAWL_SCOPE": "prefix"}, Spider("a"), "names no seeds: give it start_urls"),
-        ({"BIGCRAWL_SCOPE": "host"}, BroadSpider("missing.txt"), "they are not here: copy them to each node"),
+        (
+            {"BIGCRAWL_SCOPE": "host"},
+            BroadSpider("missing.txt"),
+            "this node cannot read them: copy their file to each node",
+        ),
     ],
 )
 def test_scope_that_cannot_be_made_is_an_error_with_a_remedy(

@@ -38,6 +38,7 @@ class Frontier:
     """Notes what the middleware asks of a frontier, in order."""
 
     guard = AddressGuard(True)
+    notes_servers = False
     is_open = True
 
     def __init__(self, *, starts: bool = True, has_room: bool = True, room_for: int = 0) -> None:
@@ -103,7 +104,8 @@ class Frontier:
         assert request is not None
         return (self.noted,)
 
-    def record_found(self, request: Request, page: str, noted_by: tuple[Noted, ...]) -> None:
+    def record_found(self, request: Request, page: str, noted_by: tuple[Noted, ...], address: str) -> None:
+        assert not address, "nobody asks for it"
         assert noted_by == (self.noted,)
         self.events.append(("found", request.url, page))
 
@@ -116,7 +118,9 @@ class Frontier:
         *,
         starts: bool = False,
         noted_by: tuple[Noted, ...] = (),
+        address: str = "",
     ) -> int:
+        assert not address, "nobody asks for it"
         assert depth == 0 or not starts, "what was found on a page is no start"
         assert noted_by == ((self.noted,) if page else ())
         offered = list(urls)
@@ -527,6 +531,9 @@ class Storage:
 
     def record_page(self, request: Request, fields: Mapping[str, str]) -> None:
         self.notes.append((request.url, dict(fields)))
+
+    def record_conversion(self, request: Request, content_type: str, body: bytes) -> None:
+        raise NotImplementedError
 
     def original_of(self, _request: Request) -> str:
         return self.original

@@ -15,11 +15,11 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from bigcrawl.page_index import sorted_lines
 from bigcrawl.page_index.cdxj import read_line
-from bigcrawl.page_index.index_files import index_file, index_path, unindexed
-from bigcrawl.page_index.lookup import captures, lines_from
+from bigcrawl.page_index.index_files import index_file, index_path, unindexed_files
+from bigcrawl.page_index.lookup import find_captures, lines_from
 from bigcrawl.warc.records import Note, new_record_id
 from bigcrawl.warc.segments import WarcWriter
-from bigcrawl.warc.verification import verify
+from bigcrawl.warc.verification import verify_file
 from tests.support.content_types import UNTOLD, Row
 from tests.unit.page_index.reference import reference_lines
 from tests.unit.warc.reading import exchange
@@ -119,7 +119,7 @@ def test_a_file_that_is_cut_is_indexed_up_to_there(tmp_path: Path) -> None:
         path.write_bytes(data[:size])
         indexed = index_file(path, ["cdxj"])
         assert indexed is not None
-        is_between_records = not verify(path).problem
+        is_between_records = not verify_file(path).problem
         assert indexed.problem.startswith(f"{path}: damaged at byte ") is not is_between_records
         assert indexed.pages == len(index_path(path).read_bytes().splitlines())
         assert indexed.pages in {2, 3}
@@ -148,11 +148,11 @@ def test_what_a_dead_maker_left_is_overwritten(tmp_path: Path) -> None:
     path = warc_file(tmp_path)
     left = index_path(path).with_name(index_path(path).name + ".new")
     left.write_bytes(b"half a line")
-    assert unindexed(tmp_path, ["cdxj"]) == [path]
+    assert unindexed_files(tmp_path, ["cdxj"]) == [path]
     index_file(path, ["cdxj"], mode=0o640)
     assert not left.exists()
     assert index_path(path).stat().st_mode & 0o777 == 0o640
-    assert unindexed(tmp_path, ["cdxj"]) == []
+    assert unindexed_files(tmp_path, ["cdxj"]) == []
 
 
 def test_two_do_not_make_the_same_index(tmp_path: Path) -> None:
@@ -173,10 +173,10 @@ def test_captures_of_a_url_are_found_in_all_files(tmp_path: Path) -> None:
         index_file(warc_file(tmp_path, urls), ["cdxj"])
         (tmp_path / "damaged.cdxj").write_bytes(b"example,a)/050 2 no json\n")
     for number, count in ((0, 1), (1, 2), (50, 3), (99, 3)):
-        found = captures(tmp_path, f"https://www.a.example/{number:03d}/")
+        found = find_captures(tmp_path, f"https://www.a.example/{number:03d}/")
         assert [one.url for one in found] == [f"http://a.example/{number:03d}"] * count
         assert [one.stamp for one in found] == sorted(one.stamp for one in found)
-    assert captures(tmp_path, "http://a.example/05") == captures(tmp_path, "http://z.example/") == []
+    assert find_captures(tmp_path, "http://a.example/05") == find_captures(tmp_path, "http://z.example/") == []
 
 
 def test_every_line_of_a_file_is_found_by_bisection(tmp_path: Path) -> None:

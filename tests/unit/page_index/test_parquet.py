@@ -6,6 +6,7 @@ import gzip
 import json
 from collections import Counter
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,8 +14,8 @@ from fastwarc.warc import ArchiveIterator as FastwarcIterator
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from bigcrawl.page_index.cdxj import read_line
-from bigcrawl.page_index.index_files import index_file, index_path, unindexed
-from bigcrawl.warc.origins import Origins
+from bigcrawl.page_index.index_files import index_file, index_path, unindexed_files
+from bigcrawl.warc.origins import RecentOrigins
 from bigcrawl.warc.segments import WarcWriter
 from tests.unit.page_index.test_index_files import URLS, warc_file
 from tests.unit.warc.reading import exchange
@@ -37,13 +38,13 @@ BODY = b"a page that is long enough to be referred to " * 40
 
 def answer(number: int, url: str, body: bytes = b"page", **more: Any) -> Exchange:
     notes = {"fetchTimeMs": "12", "depth": "3", "priority": "-5", "via": "http://a.example/from"}
-    notes["key"] = "00c0ffee00c0ffee"
+    notes |= {"key": "00c0ffee00c0ffee", "foundTime": "2026-01-02T03:04:05Z", "foundAddress": "192.0.2.9"}
     return exchange(number, body, **{"notes": notes, **more})._replace(url=url)
 
 
 def rows_of(directory: Path, *pages: Exchange) -> list[dict[str, Any]]:
     """What is in the Parquet file of a WARC file with these pages."""
-    writer = WarcWriter(directory, "c", "n", origins=Origins(10))
+    writer = WarcWriter(directory, "c", "n", origins=RecentOrigins(10))
     for page in pages:
         writer.write(page)
     writer.close()
@@ -85,6 +86,8 @@ def test_a_row_says_what_the_records_say(tmp_path: Path) -> None:
         "offset": capture.offset,
         "size": capture.size,
         "key": "00c0ffee00c0ffee",
+        "found": datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
+        "found_ip": "192.0.2.9",
     }
 
 
@@ -93,7 +96,19 @@ def test_what_a_record_does_not_say_is_null(tmp_path: Path) -> None:
     bare = exchange(0, b"page", notes=None, response_headers=[], ip=None)
     referred = exchange(1, b"", notes=None, request_headers=[(b"Referer", b"http://a.example/r")], status=404)
     first, second = rows_of(tmp_path, bare._replace(url="http://a.example/"), referred)
-    unknown = ("type", "language", "parent", "depth", "priority", "ip", "server", "fetch_ms", "key")
+    unknown = (
+        "type",
+        "language",
+        "parent",
+        "depth",
+        "priority",
+        "ip",
+        "server",
+        "fetch_ms",
+        "key",
+        "found",
+        "found_ip",
+    )
     assert {name: first[name] for name in unknown} == dict.fromkeys(unknown)
     assert first["length"] == 4
     assert (second["parent"], second["length"], second["outcome"]) == ("http://a.example/r", 0, "client-error")
@@ -173,10 +188,10 @@ def test_a_file_without_one_of_its_indexes_is_to_be_indexed(tmp_path: Path) -> N
     """So a crawl that asks for Parquet from now on makes it of the files that it has."""
     path = warc_file(tmp_path)
     index_file(path, ["cdxj"])
-    assert unindexed(tmp_path, ["cdxj"]) == []
-    assert unindexed(tmp_path, KINDS) == [path]
+    assert unindexed_files(tmp_path, ["cdxj"]) == []
+    assert unindexed_files(tmp_path, KINDS) == [path]
     index_file(path, ["parquet"])
-    assert unindexed(tmp_path, KINDS) == []
+    assert unindexed_files(tmp_path, KINDS) == []
 
 
 def test_a_file_of_others_makes_a_table_too(tmp_path: Path) -> None:

@@ -36,14 +36,14 @@ def test_a_line_is_written_as_often_as_there_are_levels(tmp_path: Path, monkeypa
     """Not once for each merge: 729 runs of one line, of which three are merged at a time, have six levels above."""
     monkeypatch.setattr(sorted_lines, "_RUNS_MAX", 3)
     written: list[int] = []
-    write = SortedLines._written
+    write = SortedLines._write_run
 
     def count(self: SortedLines, lines: Iterable[bytes]) -> BinaryIO:
         kept = list(lines)
         written.append(len(kept))
         return write(self, kept)
 
-    monkeypatch.setattr(SortedLines, "_written", count)
+    monkeypatch.setattr(SortedLines, "_write_run", count)
     lines = SortedLines(tmp_path, 1)
     for number in range(3**6):
         lines.add(b"%d\n" % number)

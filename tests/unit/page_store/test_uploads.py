@@ -14,9 +14,9 @@ import pytest
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.page_index.index_files import index_file, index_path
 from bigcrawl.page_store import uploads as uploads_module
-from bigcrawl.page_store.uploads import Uploaded, Uploads
-from bigcrawl.store.whole_files import WholeFiles
-from bigcrawl.warc.files import locked
+from bigcrawl.page_store.uploads import DirectoryUploads, UploadResult
+from bigcrawl.store.whole_files import StoredFiles
+from bigcrawl.warc.files import locked_file
 from tests.support.running import warm
 from tests.support.servers.s3_server import FaultyS3, new_bucket
 from tests.unit.page_index.test_index_files import URLS, warc_file
@@ -56,12 +56,12 @@ def pages(directory: Path, urls: list[str] = URLS) -> Path:
     return path
 
 
-def uploads(url: str) -> Uploads:
-    return Uploads(WholeFiles(url, "S"), SUFFIXES, REQUIRED)
+def uploads(url: str) -> DirectoryUploads:
+    return DirectoryUploads(StoredFiles(url, "S"), SUFFIXES, REQUIRED)
 
 
 def in_store(url: str) -> dict[str, bytes]:
-    fs, root = WholeFiles(url, "S")._fs, url.partition("://")[2]
+    fs, root = StoredFiles(url, "S")._fs, url.partition("://")[2]
     fs.invalidate_cache()
     return {path.rpartition("/")[2]: fs.cat_file(path) for path in fs.find(root)}
 
@@ -126,9 +126,9 @@ def test_a_file_without_an_index_is_not_locked(tmp_path: Path, monkeypatch: pyte
 
     def noted(path: Path) -> AbstractContextManager[bool]:
         held.append(path)
-        return locked(path)
+        return locked_file(path)
 
-    monkeypatch.setattr(uploads_module, "locked", noted)
+    monkeypatch.setattr(uploads_module, "locked_file", noted)
     waiting = uploads(f"file://{tmp_path}/store")
     assert list(waiting.of_directory(tmp_path)) == []
     assert held == []
@@ -251,12 +251,12 @@ def test_killed_between_upload_and_removal(tmp_path: Path, url: str, server: Fau
 def test_another_file_of_the_name_is_kept_and_so_is_ours(tmp_path: Path, url: str) -> None:
     """It is told what to do, once; other files move on. An index that was made anew is replaced."""
     taken, free = pages(tmp_path), pages(tmp_path, URLS[:3])
-    store = WholeFiles(url, "S")
+    store = StoredFiles(url, "S")
     (tmp_path / "other").write_bytes(b"pages of somebody else")
     for name in (taken.name, index_path(free).name):
         store.put(name, tmp_path / "other")
     first, second = uploads(url).of_directory(tmp_path)
-    assert first == Uploaded(taken, first.bytes, was_there=True, problem=first.problem)
+    assert first == UploadResult(taken, first.bytes, was_there=True, problem=first.problem)
     assert first.problem.startswith(f"{taken} stays here: {url} has another file of this name")
     assert (second.path, second.problem) == (free, "")
     assert in_store(url)[taken.name] == b"pages of somebody else"

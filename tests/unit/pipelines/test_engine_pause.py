@@ -31,15 +31,15 @@ def paused_by() -> tuple[Any, EnginePause]:
 def test_it_goes_on_when_the_last_reason_is_gone() -> None:
     """Each counts once, however often it is named; one that was not there changes nothing."""
     engine, pause = paused_by()
-    pause.end("a")
+    pause.resume_for("a")
     assert not engine.paused
     for reason in ("a", "b", "a"):
-        pause.begin(reason)
-    pause.end("a")
+        pause.pause_for(reason)
+    pause.resume_for("a")
     assert engine.paused
-    pause.end("b")
+    pause.resume_for("b")
     assert not engine.paused
-    pause.begin("a")
+    pause.pause_for("a")
     assert engine.paused
 
 
@@ -47,41 +47,41 @@ def test_a_pause_by_the_operator_stays() -> None:
     """It began before, so it does not end with the reason."""
     engine, pause = paused_by()
     engine.pause()
-    pause.begin("a")
-    pause.end("a")
+    pause.pause_for("a")
+    pause.resume_for("a")
     assert engine.paused
     engine.unpause()
-    pause.begin("a")
-    pause.end("a")
+    pause.pause_for("a")
+    pause.resume_for("a")
     assert not engine.paused
 
 
 def test_a_second_reason_pauses_an_engine_that_the_operator_let_go_on() -> None:
     """The first one is still there, but the operator has overruled that one only."""
     engine, pause = paused_by()
-    pause.begin("a")
+    pause.pause_for("a")
     engine.unpause()
-    pause.begin("b")
+    pause.pause_for("b")
     assert engine.paused
-    pause.end("b")
+    pause.resume_for("b")
     assert engine.paused
-    pause.end("a")
+    pause.resume_for("a")
     assert not engine.paused
 
 
 def test_a_pause_by_the_operator_that_begins_during_ours_stays() -> None:
     """Whatever reasons come and go, until the operator ends it."""
     engine, pause = paused_by()
-    pause.begin("a")
+    pause.pause_for("a")
     engine.pause()
-    pause.begin("b")
-    pause.end("a")
-    pause.end("b")
+    pause.pause_for("b")
+    pause.resume_for("a")
+    pause.resume_for("b")
     assert engine.paused is True
     engine.unpause()
-    pause.begin("a")
+    pause.pause_for("a")
     assert engine.paused
-    pause.end("a")
+    pause.resume_for("a")
     assert not engine.paused
 
 
@@ -90,9 +90,9 @@ def test_scrapys_engine_keeps_its_flag_as_it_is_set() -> None:
     engine: Any = ExecutionEngine.__new__(ExecutionEngine)
     engine.paused = False
     pause = EnginePause(cast("Any", SimpleNamespace(engine=engine)))
-    pause.begin("a")
+    pause.pause_for("a")
     assert engine.paused
     assert engine.paused is not True
     engine.pause()
-    pause.end("a")
+    pause.resume_for("a")
     assert engine.paused is True

@@ -24,8 +24,8 @@ from bigcrawl.exceptions import BigcrawlError, ConfigError, TransientStoreError
 from bigcrawl.page_index.index_files import index_path, remove_indexes
 from bigcrawl.pipelines.page_indexer import PageIndexer
 from bigcrawl.pipelines.warc import usable_directory
-from bigcrawl.warc.files import OsFiles, locked
-from bigcrawl.warc.recovery import recover
+from bigcrawl.warc.files import OsFiles, locked_file
+from bigcrawl.warc.recovery import recover_directory
 from bigcrawl.warc.segments import WarcWriter
 from tests.support.ordinary_user import permissions_hold
 from tests.support.page_disk import checked
@@ -82,7 +82,7 @@ def sealed(directory: Path, name: str, first: int, *, is_open: bool = False) -> 
 def start(directory: Path) -> None:
     """What a start does with the files of earlier runs."""
     indexer = PageIndexer(("cdxj",), 0o600, lambda _: None)
-    recover(directory, remove_indexes=remove_indexes)
+    recover_directory(directory, remove_indexes=remove_indexes)
     indexer.add_missing(directory)
     indexer.end(120)
 
@@ -154,7 +154,7 @@ def test_a_repair_writes_over_no_file_that_is_open(tmp_path: Path) -> None:
     before = path.read_bytes()
     found = asked(tmp_path, "repair")
     assert (found.status, found.data["repaired"]) == (1, [])
-    assert "move one of the two away" in found.data["left"][0]
+    assert "rename or remove one of the two" in found.data["left"][0]
     assert (path.read_bytes(), opened.read_bytes()) == (before, b"what a writer has written")
 
 
@@ -183,7 +183,7 @@ def test_a_repair_leaves_a_file_that_somebody_is_at_work_on(tmp_path: Path) -> N
     """It keeps its name, under which he finds it; once he is done, a second call repairs it."""
     path = sealed(tmp_path, "a", 0)
     _cut(path)
-    with locked(path) as is_ours:
+    with locked_file(path) as is_ours:
         assert is_ours
         found = asked(tmp_path, "repair")
         assert (found.status, found.data["repaired"]) == (1, [])
@@ -395,7 +395,9 @@ def test_a_directory_that_vanishes_makes_nothing_safe_and_pauses_until_it_is_bac
         (tmp_path / "away").rename(directory)
         await at.until(lambda: at.pipeline.writes.is_flushed() and at.pipeline.writes.safe_pages == 3)
         await at.pipeline.close_spider()
-        recover(directory, remove_indexes=remove_indexes)  # closes a file that could not be sealed while it was away
+        recover_directory(
+            directory, remove_indexes=remove_indexes
+        )  # closes a file that could not be sealed while it was away
         # Pages that were not safe are stored again, and those of a file that was away cannot be cut off.
         stored = at.stored()
         assert stored.count("http://a.example/0") == 1
@@ -404,7 +406,7 @@ def test_a_directory_that_vanishes_makes_nothing_safe_and_pauses_until_it_is_bac
         assert {*stored} == {"http://a.example/0", "http://a.example/1", "http://a.example/2"}
 
     asyncio.run(scenario())
-    assert "cannot be written: [Errno 2] somebody has removed or closed the file" in caplog.text
+    assert "cannot be written: [Errno 2] another process has removed or closed the file" in caplog.text
 
 
 @pytest.mark.parametrize("verb", ["verify", "index", "extract"])
@@ -413,7 +415,7 @@ def test_commands_say_that_the_directory_is_not_there(tmp_path: Path, verb: str)
     gone = tmp_path / "gone"
     with pytest.raises(BigcrawlError, match="BIGCRAWL_WARC_DIR"):
         asked(gone, verb, *(["http://a.example/0"] if verb == "extract" else []))
-    assert recover(gone) == []
+    assert recover_directory(gone) == []
     assert os.listdir(tmp_path) == []  # noqa: PTH208
 
 

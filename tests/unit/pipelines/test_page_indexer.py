@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.page_index.index_files import Indexed, index_path
+from bigcrawl.page_index.index_files import IndexedFile, index_path
 from bigcrawl.pipelines import page_indexer
 from bigcrawl.pipelines.page_indexer import PageIndexer
-from bigcrawl.warc.files import locked
+from bigcrawl.warc.files import locked_file
 from tests.support.running.processes import wait_until
 from tests.unit.page_index.test_index_files import URLS, warc_file
 
@@ -32,8 +32,8 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(request.param)
 
 
-def made_by(use: Callable[[PageIndexer], None]) -> list[Indexed]:
-    made: list[Indexed] = []
+def made_by(use: Callable[[PageIndexer], None]) -> list[IndexedFile]:
+    made: list[IndexedFile] = []
     indexer = PageIndexer(("cdxj",), 0o640, made.append)
     use(indexer)
     indexer.end(LONG_S)
@@ -48,9 +48,9 @@ def test_what_was_left_without_an_index_gets_one(tmp_path: Path, way: str) -> No
     assert sorted(made) == sorted([(left, len(URLS), ""), (added, 2, "")])
     assert {path.stat().st_mode & 0o777 for path in tmp_path.glob("*.cdxj")} == {0o640}
     assert made_by(lambda indexer: indexer.add_missing(tmp_path)) == []
-    assert made_by(lambda indexer: indexer.add(left)) == []
+    assert made_by(lambda indexer: indexer.add_file(left)) == []
     index_path(left).unlink()
-    assert made_by(lambda indexer: indexer.add(left)) == [(left, len(URLS), "")]
+    assert made_by(lambda indexer: indexer.add_file(left)) == [(left, len(URLS), "")]
 
 
 def test_a_file_that_cannot_be_indexed_costs_one_line(
@@ -63,7 +63,7 @@ def test_a_file_that_cannot_be_indexed_costs_one_line(
 
     def use(indexer: PageIndexer) -> None:
         for each in (refused, tmp_path / "gone.warc.gz", path):
-            indexer.add(each)
+            indexer.add_file(each)
 
     assert made_by(use) == [(path, len(URLS), "")]
     (line,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
@@ -80,12 +80,12 @@ def test_a_file_whose_index_failed_is_tried_again(
     failing, held = tmp_path / "failing.warc.gz", warc_file(tmp_path)
     (tmp_path / "directory").mkdir()
     failing.symlink_to(tmp_path / "directory")
-    made: list[Indexed] = []
+    made: list[IndexedFile] = []
     indexer = PageIndexer(("cdxj",), 0o640, made.append)
-    with locked(held) as is_ours:
+    with locked_file(held) as is_ours:
         assert is_ours
-        indexer.add(failing)
-        indexer.add(held)
+        indexer.add_file(failing)
+        indexer.add_file(held)
         wait_until(lambda: len(indexer._again_s) == 2, "both have been tried")
     wait_until(lambda: bool(made), "the one that was locked is indexed")
     held.replace(failing)  # at once, so that it is never seen to be gone
@@ -102,7 +102,7 @@ def test_a_damaged_file_is_told_and_indexed_up_to_there(
     """What comes before the damage can be found; the line names file and byte."""
     path = warc_file(tmp_path)
     path.write_bytes(path.read_bytes()[:-5])
-    (made,) = made_by(lambda indexer: indexer.add(path))
+    (made,) = made_by(lambda indexer: indexer.add_file(path))
     assert made.pages == len(index_path(path).read_bytes().splitlines()) == len(URLS)  # its notes are cut off
     assert f"{path}: damaged at byte" in caplog.text
 
@@ -119,7 +119,7 @@ def test_a_process_that_is_killed_leaves_the_index_to_the_next_start(
     killer.chmod(0o755)
     with monkeypatch.context() as patch:
         patch.setattr(sys, "executable", str(killer))
-        assert made_by(lambda indexer: indexer.add(path)) == []
+        assert made_by(lambda indexer: indexer.add_file(path)) == []
     assert "its process ended with status -9" in caplog.text
     assert not index_path(path).exists()
     assert made_by(lambda indexer: indexer.add_missing(tmp_path)) == [(path, len(URLS), "")]
@@ -138,12 +138,12 @@ def test_the_end_does_not_wait_for_a_process_that_takes_long(
     waiting.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(waiting))
     indexer = PageIndexer(("cdxj",), 0o600, lambda _: None)
-    indexer.add(path)
+    indexer.add_file(path)
     pid = int(door.read_text())
     wait_until(lambda: indexer._process is not None, "the indexer knows its process")
     indexer.end(0.01)
     assert os.getsid(pid) == pid != os.getsid(0)
-    assert f"WARC files are left to be indexed: process {pid} goes on" in caplog.text
+    assert f"WARC files still have to be indexed: process {pid} goes on" in caplog.text
     door.write_text("open\n")
     indexer._thread.join(LONG_S)
     assert not indexer._thread.is_alive()
@@ -158,18 +158,18 @@ def test_what_the_end_would_break_off_is_left_to_a_process(
     began, is_gone = threading.Event(), threading.Event()
 
     def hang(path: Path, *_: object) -> None:
-        with locked(path):
+        with locked_file(path):
             index_path(path).with_name(f"{index_path(path).name}.new").write_bytes(b"half")
             began.set()
             is_gone.wait(LONG_S)
 
     monkeypatch.setattr(page_indexer, "index_file", hang)
     indexer = PageIndexer(("cdxj",), 0o640, lambda _: None)
-    indexer.add(path)
+    indexer.add_file(path)
     assert began.wait(LONG_S)
     indexer.end(0.01)
     assert indexer._left is not None
-    assert f"WARC files are left to be indexed: process {indexer._left.pid} goes on" in caplog.text
+    assert f"WARC files still have to be indexed: process {indexer._left.pid} goes on" in caplog.text
     assert not index_path(path).exists(), "it waits"
     is_gone.set()
     assert indexer._left.wait(LONG_S) == 0
@@ -183,7 +183,7 @@ def test_without_kinds_nothing_is_made(tmp_path: Path) -> None:
     """An empty BIGCRAWL_WARC_INDEX starts no thread."""
     path = warc_file(tmp_path)
     indexer = PageIndexer((), 0o600, lambda _: None)
-    indexer.add(path)
+    indexer.add_file(path)
     indexer.add_missing(tmp_path)
     indexer.end(LONG_S)
     assert indexer._thread.ident is None
@@ -194,10 +194,10 @@ def test_without_kinds_nothing_is_made(tmp_path: Path) -> None:
 def test_parquet_is_made_by_a_process_even_of_a_small_file(tmp_path: Path) -> None:
     """What it imports stays out of the node; an index that is missing is made although the other is there."""
     path = warc_file(tmp_path)
-    made: list[Indexed] = []
+    made: list[IndexedFile] = []
     for kinds in (("cdxj",), ("cdxj", "parquet")):
         indexer = PageIndexer(kinds, 0o640, made.append)
-        indexer.add(path)
+        indexer.add_file(path)
         indexer.end(LONG_S)
     assert made == [(path, len(URLS), "")] * 2
     assert index_path(path, "parquet").stat().st_mode & 0o777 == 0o640

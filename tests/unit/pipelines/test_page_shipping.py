@@ -11,7 +11,7 @@ from bigcrawl.config import read_config
 from bigcrawl.page_index.index_files import index_file
 from bigcrawl.pipelines import page_shipping, page_uploader
 from bigcrawl.pipelines.engine_pause import EnginePause
-from bigcrawl.pipelines.page_shipping import PageShipping
+from bigcrawl.pipelines.page_shipping import WarcUploads
 from tests.support.running.processes import wait_until
 from tests.unit.page_index.test_index_files import warc_file
 
@@ -54,7 +54,7 @@ def test_stats_are_changed_in_the_crawls_thread(tmp_path: Path, monkeypatch: pyt
     stats = Stats()
     crawler: Any = SimpleNamespace(stats=stats, engine=SimpleNamespace(paused=False))
     config = read_config({"BIGCRAWL_WARC_DISK_PERCENT_MAX": 100})
-    shipping = PageShipping(crawler, warc, config.crawl, f"file://{store}", EnginePause(crawler))
+    shipping = WarcUploads(crawler, warc, config.crawl, f"file://{store}", EnginePause(crawler))
     shipping.begin()
     wait_until(lambda: bool(shipping._uncounted), "the store, which is not there, was asked")
     looks.pop()()

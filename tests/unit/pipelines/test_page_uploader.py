@@ -20,7 +20,7 @@ from tests.unit.page_index.test_index_files import URLS, warc_file
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.page_store.uploads import Uploaded
+    from bigcrawl.page_store.uploads import UploadResult
 
 LONG_S = 300.0
 
@@ -32,7 +32,7 @@ class World:
         self.warc = place / "warc"
         self.warc.mkdir()
         self.store = place / "store"
-        self.notes: list[Uploaded | None] = []
+        self.notes: list[UploadResult | None] = []
 
     def uploader(self) -> PageUploader:
         return PageUploader(self.warc, f"file://{self.store}", (".cdxj",), (".cdxj",), self.notes.append)
@@ -57,7 +57,7 @@ def test_files_of_earlier_runs_and_new_ones_are_moved(world: World) -> None:
     uploader.start()
     wait_until(lambda: not first.exists(), "the file of an earlier run is moved")
     second = world.pages(URLS[:2])
-    uploader.look()
+    uploader.check_for_files()
     wait_until(lambda: not second.exists(), "the new file is moved")
     third = world.pages(URLS[:1])
     uploader.end(LONG_S)
@@ -83,7 +83,7 @@ def test_a_store_that_is_away_is_asked_until_it_is_back(world: World, caplog: py
     assert len(away) == 1
     assert "create it, or mount it" in away[0]
     assert f"they wait in {world.warc}" in away[0]
-    assert len([line for line in lines if line.endswith("takes WARC files again")]) == 1
+    assert len([line for line in lines if line.endswith("accepts WARC files again")]) == 1
     assert (world.store / path.name).read_bytes() == data
 
 
@@ -108,7 +108,7 @@ def test_a_file_that_the_store_has_under_its_name_is_told_once(world: World, cap
     uploader.start()
     wait_until(lambda: "has another file of this name" in caplog.text, "it is told")
     other = world.pages(URLS[:2])
-    uploader.look()
+    uploader.check_for_files()
     wait_until(lambda: not other.exists(), "the other is moved")
     uploader.end(LONG_S)
     assert path.exists()
@@ -123,16 +123,16 @@ def test_a_file_that_the_store_never_takes_is_no_reason_to_wait(world: World) ->
     theirs.write_bytes(b"another")
     uploader = world.uploader()
     full = DiskUse(world.warc, 0, uploader.staying)
-    assert full._look()
+    assert full._complaint_now()
     uploader.start()
-    wait_until(lambda: not full._look(), "it waits no more")
+    wait_until(lambda: not full._complaint_now(), "it waits no more")
     assert path.exists()
     other = world.warc / "z.warc.gz"
     other.touch()  # it has no index
-    assert full._look().endswith("1 files there wait for the store")
+    assert full._complaint_now().endswith("1 files there wait for the store")
     other.unlink()
     theirs.unlink()
-    uploader.look()
+    uploader.check_for_files()
     wait_until(lambda: not path.exists(), "the file is moved")
     uploader.end(LONG_S)
     assert not uploader.staying
@@ -149,17 +149,17 @@ def test_a_file_that_a_store_refuses_while_it_takes_others_is_no_reason_to_wait(
     full = DiskUse(world.warc, 0, uploader.staying)
     uploader.start()
     wait_until(lambda: uploader.staying == {refused.name}, "it is known")
-    assert not full._look()
+    assert not full._complaint_now()
     for _ in range(2):
         others.append(world.pages(URLS[:1]))
-        uploader.look()
+        uploader.check_for_files()
         wait_until(lambda: not others[-1].exists(), "the others are moved")
-    assert caplog.text.count(f"takes files, but not {refused.name}: ") == 1
+    assert caplog.text.count(f"accepts other files, but not {refused.name}: ") == 1
     assert "are not uploaded to" not in caplog.text
     away = world.store.rename(world.store.with_name("away"))
     others.append(world.pages(URLS[:1]))
-    assert full._look().endswith("1 files there wait for the store")
-    uploader.look()
+    assert full._complaint_now().endswith("1 files there wait for the store")
+    uploader.check_for_files()
     wait_until(lambda: "are not uploaded to" in caplog.text, "it is away")
     away.rename(world.store)
     (world.store / refused.name).rmdir()
@@ -220,14 +220,14 @@ def test_a_disk_is_too_full_only_while_files_wait(world: World) -> None:
     assert 0 < percent < 100
     assert percent >= 100 * (1 - disk.f_bfree / disk.f_blocks) - 1
     full, roomy = DiskUse(world.warc, 0), DiskUse(world.warc, 101)
-    assert full._look() == ""
+    assert full._complaint_now() == ""
     path = world.pages()
-    assert full._look().startswith(f"the disk of {world.warc} is ")
-    assert full._look().endswith(" % full, and 1 files there wait for the store")
-    assert roomy._look() == ""
+    assert full._complaint_now().startswith(f"the disk of {world.warc} is ")
+    assert full._complaint_now().endswith(" % full, and 1 files there wait for the store")
+    assert roomy._complaint_now() == ""
     index_path(path).unlink()
     path.rename(path.with_name(path.name + ".open"))
-    assert full._look() == "", "a file that is written does not wait"
+    assert full._complaint_now() == "", "a file that is written does not wait"
 
 
 def test_a_watch_sees_what_changes(world: World) -> None:

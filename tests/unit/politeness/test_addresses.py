@@ -4,7 +4,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from bigcrawl.politeness.addresses import AddressGuard, refusal, server_of
+from bigcrawl.politeness.addresses import AddressGuard, refusal_of_address, server_of
 from tests.support.running.tables import each
 
 PUBLIC = [
@@ -112,16 +112,16 @@ REFUSED = {
 @each("address", PUBLIC)
 def test_public_addresses_are_not_refused(address: str) -> None:
     """Also the neighbours of each refused range, and public addresses carried in IPv6."""
-    assert refusal(address) is None
+    assert refusal_of_address(address) is None
 
 
-@pytest.mark.parametrize(
-    ("address", "reason"),
+@each(
+    "address, reason",
     [(address, reason) for reason, addresses in REFUSED.items() for address in addresses],
 )
 def test_addresses_inside_a_network_are_refused_with_the_reason(address: str, reason: str) -> None:
     """First and last of each range, and the IPv6 forms that would reach them."""
-    assert refusal(address) == reason
+    assert refusal_of_address(address) == reason
 
 
 def test_guard_opens_what_its_operator_names() -> None:

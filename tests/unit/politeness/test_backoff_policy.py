@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcrawl.politeness.backoff_policy import BackoffPolicy, backoff, is_failure, retry_after_ms
+from bigcrawl.politeness.backoff_policy import BackoffPolicy, backoff_of_failure, is_failure, retry_after_ms
+from tests.support.running.tables import each
 
 NOW_MS = 1_445_412_480_000  # Wed, 21 Oct 2015 07:28:00 GMT
 NOW = "Wed, 21 Oct 2015 07:28:00 GMT"
@@ -12,8 +13,8 @@ LATER = "Wed, 21 Oct 2015 07:30:00 GMT"
 LONGEST_MS = 3_600_000
 
 
-@pytest.mark.parametrize(
-    ("value", "asked_ms"),
+@each(
+    "value, asked_ms",
     [
         ("120", 120_000),
         (" 120 ", 120_000),
@@ -59,5 +60,5 @@ def test_failures_are_the_hosts_not_the_pages() -> None:
 def test_back_off_has_what_the_script_needs() -> None:
     """First and longest back-off, jitter in thousandths, bound of failures; what a host asks for is the least."""
     policy = BackoffPolicy(10_000, 60_000, 0, 7)
-    assert backoff(policy, 0.0) == (10_000, 60_000, 0, 7)
-    assert backoff(policy, 1.0, 90_000) == (90_000, 90_000, 500, 7)
+    assert backoff_of_failure(policy, 0.0) == (10_000, 60_000, 0, 7)
+    assert backoff_of_failure(policy, 1.0, 90_000) == (90_000, 90_000, 500, 7)

@@ -44,13 +44,13 @@ def test_an_answer_is_kept_for_its_time() -> None:
     async def main() -> None:
         zone, clock = Zone({"a.example": ["192.0.2.1", "2001:db8::1"]}), ManualClock()
         cache = make_cache(zone, clock)
-        assert cache.peek("a.example") is None
+        assert cache.cached_addresses("a.example") is None
         assert await cache.lookup("a.example") == ["192.0.2.1", "2001:db8::1"]
         clock.advance(9_999)
-        assert await cache.lookup("a.example") == cache.peek("a.example") == ["192.0.2.1", "2001:db8::1"]
+        assert await cache.lookup("a.example") == cache.cached_addresses("a.example") == ["192.0.2.1", "2001:db8::1"]
         assert zone.asked["a.example"] == 1
         clock.advance(1)
-        assert cache.peek("a.example") is None
+        assert cache.cached_addresses("a.example") is None
         await cache.lookup("a.example")
         assert zone.asked["a.example"] == 2
         cache._check()
@@ -64,7 +64,7 @@ def test_callers_cannot_change_what_is_kept() -> None:
     async def main() -> None:
         cache = make_cache(Zone())
         (await cache.lookup("a.example")).clear()
-        assert cache.peek("a.example") == ["192.0.2.1"]
+        assert cache.cached_addresses("a.example") == ["192.0.2.1"]
 
     asyncio.run(main())
 
@@ -79,7 +79,7 @@ def test_a_failure_is_kept_for_its_time() -> None:
         assert (first.host, first.reason, first.retry_after_ms) == ("gone.example", "not-found", 1_000)
         clock.advance(400)
         assert (await failure(cache, "gone.example")).retry_after_ms == 600
-        assert cache.peek("gone.example") is None
+        assert cache.cached_addresses("gone.example") is None
         assert zone.asked["gone.example"] == 1
         clock.advance(600)
         zone.names["gone.example"] = ["192.0.2.9"]
@@ -134,9 +134,9 @@ def test_answer_may_be_used_a_little_longer_by_who_says_so() -> None:
         cache = make_cache(zone, clock)
         await cache.lookup("a.example")
         clock.advance(10_500)
-        assert cache.peek("a.example") is None
-        assert cache.peek("a.example", 501) == ["192.0.2.1"]
-        assert cache.peek("a.example", 500) is None
+        assert cache.cached_addresses("a.example") is None
+        assert cache.cached_addresses("a.example", 501) == ["192.0.2.1"]
+        assert cache.cached_addresses("a.example", 500) is None
 
     asyncio.run(main())
 
@@ -166,7 +166,7 @@ def test_answers_are_shared() -> None:
         assert await cache.lookup("a.example") == ["192.0.2.7"]
         assert (await failure(cache, "none.example")).retry_after_ms == 2_000
         clock.advance(3_000)
-        assert cache.peek("a.example") is None
+        assert cache.cached_addresses("a.example") is None
         assert not zone.asked
         await cache.lookup("b.example")
         await failure(cache, "gone.example")
@@ -240,7 +240,7 @@ def test_ip_literals_are_their_own_address(host: str) -> None:
     async def main() -> None:
         zone = Zone()
         cache = make_cache(zone)
-        assert await cache.lookup(host) == cache.peek(host) == [host]
+        assert await cache.lookup(host) == cache.cached_addresses(host) == [host]
         assert not zone.asked
         assert "0 kept" in repr(cache)
 
@@ -283,7 +283,7 @@ def test_a_cancelled_waiter_takes_nobodys_answer_with_it() -> None:
         zone.open.set()
         assert await second == ["192.0.2.1"]
         assert first.cancelled()
-        assert cache.peek("b.example") == ["192.0.2.1"]
+        assert cache.cached_addresses("b.example") == ["192.0.2.1"]
 
     asyncio.run(main())
 
@@ -298,8 +298,8 @@ def test_the_number_of_answers_is_bounded_and_the_least_used_goes() -> None:
             await cache.lookup(host)
         await cache.lookup("a.example")
         await failure(cache, "bad.example")
-        assert cache.peek("b.example") is None
-        assert cache.peek("a.example") is not None
+        assert cache.cached_addresses("b.example") is None
+        assert cache.cached_addresses("a.example") is not None
         for number in range(50):
             await cache.lookup(f"{number}.example")
             cache._check()

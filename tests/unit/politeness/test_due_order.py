@@ -21,10 +21,10 @@ def test_hosts_come_in_the_order_of_their_times() -> None:
         order.add(host)
         order.add(host)
     assert order.next_ms == 0
-    assert order.first(0, anyone) is None
+    assert order.first_due(0, anyone) is None
     assert order.next_ms == 1
     found = []
-    while (chosen := order.first(100, anyone)) is not None:
+    while (chosen := order.first_due(100, anyone)) is not None:
         found.append(chosen)
         order.remove(chosen)
     assert found == ["first", "b", "a", "late"]
@@ -36,7 +36,7 @@ def test_hosts_due_at_once_come_as_they_were_added() -> None:
     order = DueOrder(lambda _: 0)
     for host in "ba":
         order.add(host)
-    assert order.first(0, anyone) == "b"
+    assert order.first_due(0, anyone) == "b"
 
 
 def test_busy_host_is_set_aside_until_its_fetch_has_ended() -> None:
@@ -44,28 +44,28 @@ def test_busy_host_is_set_aside_until_its_fetch_has_ended() -> None:
     due: dict[str, int | None] = {"a": None}
     order = DueOrder(due.get)
     order.add("a")
-    assert order.first(10, anyone) is None
+    assert order.first_due(10, anyone) is None
     assert not order._ordered
     due["a"] = 30
-    assert order.first(20, anyone) is None
+    assert order.first_due(20, anyone) is None
     assert order.next_ms == 30
-    assert order.first(30, anyone) == "a"
+    assert order.first_due(30, anyone) == "a"
 
 
 def test_host_with_a_request_under_way_is_not_chosen() -> None:
     """Handed out and not fetched yet, its time has come and it is taken all the same."""
     order = DueOrder(lambda _: 0)
     order.add("a")
-    assert order.first(10, lambda _: False) is None
-    assert order.first(10, anyone) == "a"
+    assert order.first_due(10, lambda _: False) is None
+    assert order.first_due(10, anyone) == "a"
 
 
 def test_host_with_a_request_under_way_stays_aside() -> None:
     """It is looked at again when the request ends, and not when its time comes."""
     order = DueOrder(lambda _: 30)
     order.add("a")
-    assert order.first(30, lambda _: False) is None
-    assert order.first(20, lambda _: False) is None
+    assert order.first_due(30, lambda _: False) is None
+    assert order.first_due(20, lambda _: False) is None
     assert order.next_ms is None
 
 
@@ -80,10 +80,10 @@ def test_looking_costs_no_look_at_hosts_that_rest() -> None:
     order = DueOrder(due_ms)
     for number in range(50_000):
         order.add(str(number))
-    assert order.first(10, anyone) == "7"
+    assert order.first_due(10, anyone) == "7"
     asked.clear()
     for _ in range(100):
-        assert order.first(10, anyone) == "7"
+        assert order.first_due(10, anyone) == "7"
     assert asked == ["7"] * 100
 
 
@@ -104,7 +104,7 @@ def test_no_host_is_lost_or_early_whatever_happens(seed: int) -> None:
             waiting.add(host)
         elif due[host] is None and dice.random() < 0.7:
             due[host] = now_ms + dice.randrange(50)
-        chosen = order.first(now_ms, anyone)
+        chosen = order.first_due(now_ms, anyone)
         ready = {name for name in waiting if (at := due[name]) is not None and at <= now_ms}
         assert (chosen is None) == (not ready)
         if chosen is not None:

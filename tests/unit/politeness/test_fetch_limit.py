@@ -127,9 +127,9 @@ def test_few_hosts_have_no_typical_time() -> None:
     """Ten hosts that take ever longer are ten hosts: the limit is what it is at most."""
     limit = FetchLimit(4, 64)
     for now_ms in range(0, 120_000, 200):
-        limit.look(now_ms, limit.limit)
+        limit.adjust(now_ms, limit.limit)
         for host in range(10):
-            limit.note(str(host), 100 + now_ms // 10, now_ms)
+            limit.record_answer(str(host), 100 + now_ms // 10, now_ms)
     assert limit.limit == 64
 
 
@@ -137,7 +137,7 @@ def test_silence_is_no_sign() -> None:
     """Without any answer the limit neither rises nor falls: a link that is down is not asked for more."""
     limit = FetchLimit(4, 64)
     for now_ms in range(0, 120_000, 200):
-        assert not limit.look(now_ms, limit.limit)
+        assert not limit.adjust(now_ms, limit.limit)
     assert limit.limit == FIRST
 
 

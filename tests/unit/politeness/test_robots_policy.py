@@ -12,9 +12,10 @@ from bigcrawl.politeness.robots_policy import (
     KEPT_MS,
     RobotsRules,
     agent_token,
-    decide,
     robots_url,
+    verdict_on_response,
 )
+from tests.support.running.tables import each
 
 SITE = "http://site.example"
 HOUR_MS = 3_600_000
@@ -121,8 +122,8 @@ def test_rules_before_any_group_are_for_nobody() -> None:
     assert allows("Disallow: /\nUser-agent: *\nDisallow: /b", "/a")
 
 
-@pytest.mark.parametrize(
-    ("rules", "path", "allowed"),
+@each(
+    "rules, path, allowed",
     [
         # The RFC's own examples, §2.2.2, §2.2.3 and §5.
         ("Disallow: /example/\nAllow: /example/page/", "/example/page/x", True),
@@ -326,7 +327,7 @@ def test_damaged_rules_are_an_error_not_other_rules(packed: bytes) -> None:
 )
 def test_the_status_decides_what_the_answer_means(status: int | None, reason: str, allowed: bool) -> None:
     """2xx is read, 4xx and endless redirects allow, 429, 5xx and silence forbid (RFC 9309 §2.3.1)."""
-    verdict = decide(status, b"User-agent: *\nDisallow: /a", "bigcrawl")
+    verdict = verdict_on_response(status, b"User-agent: *\nDisallow: /a", "bigcrawl")
     assert verdict.reason == reason
     assert verdict.rules.is_allowed(SITE + "/a") is allowed
     assert verdict.expires_in_ms == (60_000 if reason == "unreachable" else KEPT_MS)
@@ -334,9 +335,9 @@ def test_the_status_decides_what_the_answer_means(status: int | None, reason: st
 
 def test_an_unreachable_file_is_asked_for_again_ever_more_rarely() -> None:
     """The wait doubles from a minute to an hour; jitter lengthens it."""
-    waits = [decide(503, b"", "bigcrawl", attempts=n).expires_in_ms for n in range(1, 9)]
+    waits = [verdict_on_response(503, b"", "bigcrawl", attempts=n).expires_in_ms for n in range(1, 9)]
     assert waits == [60_000, 120_000, 240_000, 480_000, 960_000, 1_920_000, HOUR_MS, HOUR_MS]
-    assert decide(None, b"", "bigcrawl", attempts=1, jitter=1.0).expires_in_ms == 90_000
+    assert verdict_on_response(None, b"", "bigcrawl", attempts=1, jitter=1.0).expires_in_ms == 90_000
 
 
 @pytest.mark.parametrize("line", ["*SiteBot*", "*SiteBot", "**", "*/1.0", "*-", "*,*", "?", '"*"', "(*)", ""])

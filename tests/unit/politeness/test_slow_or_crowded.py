@@ -100,7 +100,7 @@ def test_limit_does_not_rise_in_silence_if_no_host_is_reached() -> None:
     for number in range(SIGNS_MIN):
         limit.record_connected(str(number), 20, 0)
     for now_ms in range(0, 10 * ALIVE_MS, 200):
-        limit.look(now_ms, limit.limit)
+        limit.adjust(now_ms, limit.limit)
     assert FIRST < limit.limit <= FIRST << (ALIVE_MS // 1_000)
 
 
@@ -110,7 +110,7 @@ def test_limit_does_not_rise_in_silence_while_pages_come() -> None:
     for now_ms in range(0, ALIVE_MS, 200):
         limit.record_connected(str(now_ms), 20, now_ms)
         limit.record_response_head()
-        limit.look(now_ms, limit.limit)
+        limit.adjust(now_ms, limit.limit)
     assert limit.limit == FIRST
 
 
@@ -127,11 +127,11 @@ def test_connections_that_open_late_or_a_late_loop_mean_a_crowd(
     for now_ms in range(0, 90_000, look_ms):
         is_late = now_ms > 30_000
         for host in range(40):
-            limit.note(str(host), 3_000 if is_late else 100, now_ms)
+            limit.record_answer(str(host), 3_000 if is_late else 100, now_ms)
             server = f"{host} {now_ms}"
             if connect_ms is not None and (not is_late or limit.ask_for_connection()):
                 limit.record_connected(server, connect_ms if is_late else 20, now_ms)
-        limit.look(now_ms, 60)
+        limit.adjust(now_ms, 60)
         if is_late:
             lowest = min(lowest, limit.limit)
     assert (lowest < 64) == is_cut

@@ -29,29 +29,29 @@ def test_a_fetch_starts_when_the_time_of_a_permit_has_come() -> None:
     assert not node.may_start(99)
     assert node.wait_ms(60) == 40
     assert node.may_start(100)
-    node.use()
+    node.use_permit()
     assert not node.may_start(149)
     assert node.may_start(170)
-    node.use()
+    node.use_permit()
     assert node.wait_ms(170) is None
 
 
 def test_asks_for_what_is_ready_and_not_for_more_than_half_a_second() -> None:
     """A node without work asks for nothing, one with much for what it may start by the horizon."""
     node = permits(Speed(10))
-    assert node.wanted(0, 0) == 0
-    assert node.wanted(0, 3) == 3
-    assert node.wanted(0, 1000) == 6
+    assert node.wanted_permits(0, 0) == 0
+    assert node.wanted_permits(0, 3) == 3
+    assert node.wanted_permits(0, 1000) == 6
     node.grant(0, 100, 4)
-    assert node.wanted(0, 1000) == 2
-    assert permits(Speed(0)).wanted(0, 1000) == 0
+    assert node.wanted_permits(0, 1000) == 2
+    assert permits(Speed(0)).wanted_permits(0, 1000) == 0
 
 
 def test_what_was_not_used_goes_back() -> None:
     """A permit that is half a second old is somebody else's."""
     node = permits()
     node.grant(0, 100, 3)
-    node.wanted(KEPT_MS + 150, 0)
+    node.wanted_permits(KEPT_MS + 150, 0)
     assert node.take_given_back() == 2
     assert node.take_given_back() == 0
     assert len(node) == 1
@@ -85,11 +85,11 @@ def test_who_could_not_wait_pays_with_the_next_permit() -> None:
     """A hop of a robots.txt's redirect starts at once; a permit that is here, or comes next, pays for it."""
     node = permits()
     node.grant(0, 100, 2)
-    node.owe()
+    node.record_debt()
     assert len(node) == 1
-    node.use()
-    node.owe()
-    assert node.wanted(0, 1) == 2
+    node.use_permit()
+    node.record_debt()
+    assert node.wanted_permits(0, 1) == 2
     node.grant(500, 100, 2)
     assert len(node) == 1
     assert node.wait_ms(0) == 600

@@ -12,7 +12,7 @@ from bigcrawl.redisdb import script_texts, scripts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.pipelines import CALLS_MAX
 from bigcrawl.redisdb.reply_errors import RedisRestartedError
-from bigcrawl.redisdb.scripts import Claim, Identity
+from bigcrawl.redisdb.scripts import GrantedClaim, Identity
 from tests.support.redis_servers.client_runs import T0, append, look, run, run_fake
 from tests.support.redis_servers.fake_redis import INFO, FakeRedis
 from tests.support.redis_servers.redis_server import PrivateRedis
@@ -84,7 +84,7 @@ def test_an_error_stands_among_the_other_results(own_server: PrivateRedis, keys:
     async def work(client: RedisClient) -> None:
         calls = [claim(keys), take(keys), take(broken), append(keys, 1)]
         won, lost, refused, appended = await client.run_each(calls)
-        assert isinstance(won, Claim)
+        assert isinstance(won, GrantedClaim)
         assert isinstance(lost, OwnershipLostError)
         assert isinstance(refused, ContractError)
         assert appended is True
@@ -113,7 +113,7 @@ def test_scripts_are_there_before_the_first_call(own_server: PrivateRedis) -> No
         await client.ping()
 
     run(own_server.url, work)
-    digests = [script_texts.digest(name) for name in script_texts.names()]
+    digests = [script_texts.script_digest(name) for name in script_texts.script_names()]
     assert all(own_server.client.script_exists(*digests))
 
 
@@ -124,7 +124,7 @@ def test_flushed_scripts_are_loaded_again(own_server: PrivateRedis, keys: Partit
         await client.ping()
         own_server.client.script_flush()
         results = await client.run([claim(keys), append(keys, 1), look(keys), append(keys, 2)])
-        assert isinstance(results[0], Claim)
+        assert isinstance(results[0], GrantedClaim)
         assert results[1::2] == [True, True]
         assert results[2].count("appended_urls") == 1
 

@@ -32,7 +32,7 @@ def boot() -> ManualClock:
 def clock(boot: ManualClock) -> CrawlClock:
     """It was told at once, at `T0`."""
     clock = CrawlClock(boot)
-    clock.note(T0, clock.boot_ms())
+    clock.record_time(T0, clock.boot_ms())
     return clock
 
 
@@ -61,7 +61,7 @@ def test_answer_that_was_long_under_way_changes_nothing(clock: CrawlClock, boot:
     """Whenever between question and answer it was given: an estimate that it allows stays."""
     sent_ms = clock.boot_ms()
     boot.advance(400)
-    clock.note(T0 + 150, sent_ms)
+    clock.record_time(T0 + 150, sent_ms)
     assert clock.now_ms() == T0 + 400
 
 
@@ -72,7 +72,7 @@ def test_difference_is_followed_as_far_as_is_certain(
     """An answer that was 10 ms under way was given now at the latest, and 10 ms ago at the earliest."""
     sent_ms = clock.boot_ms()
     boot.advance(10)
-    clock.note(T0 + told_ms, sent_ms)
+    clock.record_time(T0 + told_ms, sent_ms)
     assert clock.now_ms() == T0 + now_ms
 
 

@@ -15,7 +15,7 @@ import pytest
 from bigcrawl.redisdb import keys as keys_module
 from bigcrawl.redisdb import script_texts, scripts
 from bigcrawl.redisdb.keys import CrawlKeys, ListKeys, PartitionKeys, gate_prefix
-from bigcrawl.redisdb.scripts import Call, Ended, Identity, answers
+from bigcrawl.redisdb.scripts import Call, EndedUrl, Identity, entries, looking, news_of_answer
 from tests.support.imports import parsed
 from tests.support.running.tables import each
 
@@ -41,10 +41,11 @@ KEYS = {
 # One row of each sequence that a script takes behind its fixed arguments.
 ROWS: dict[tuple[str, str], Any] = {
     ("admit_urls", "urls"): [("host", 1, b"1:url")],
+    ("beat_node", "made"): (7, 8, 9),
     ("check_rights", "rows"): [("HGET", "key")],
     ("drop_urls", "urls"): [(b"1:url", b"outcome")],
     ("exchange_urls", "ahead"): [("host", 1)],
-    ("exchange_urls", "ended"): [Ended(1, 2, b"3:url", "status:200", 4, answers(5))],
+    ("exchange_urls", "ended"): [EndedUrl(1, 2, b"3:url", "status:200", 4, news_of_answer(5))],
     ("reconcile_partition", "held"): [(1, "host", 2, b"1:url")],
     ("reconcile_partition", "earlier"): [(3,)],
     ("reconcile_partition", "sent_ends"): [(4,)],
@@ -59,6 +60,7 @@ ROWS: dict[tuple[str, str], Any] = {
     ("renew_leases", "epochs"): [5],
     ("renew_leases", "partitions"): (PartitionKeys(CRAWL, PARTITION),),
     ("sum_partitions", "partitions"): (PartitionKeys(CRAWL, PARTITION),),
+    ("list_hosts", "partitions"): (PartitionKeys(CRAWL, PARTITION),),
     ("trim_partition", "state"): {"waiting": 5},
     ("unbury_urls", "url_keys"): [6],
 }
@@ -111,7 +113,7 @@ def functions() -> dict[str, Any]:
     """The functions of `scripts` that return a call."""
     return {
         name: function
-        for name, function in vars(scripts).items()
+        for name, function in (vars(scripts) | vars(looking) | vars(entries)).items()
         if inspect.isfunction(function) and function.__module__.startswith(f"{scripts.__name__}.")
         if str(inspect.signature(function).return_annotation).startswith("Call[")
     }
@@ -130,6 +132,9 @@ def call_with_sentinels(name: str, *, rows: bool, tables: Collection[str] = ()) 
             arguments[parameter.name] = KEYS[annotation]
         elif annotation.startswith("Identity"):
             arguments[parameter.name] = Identity("the-node", 9_000)
+        elif annotation == "UrlSought":
+            arguments[parameter.name] = looking.UrlSought("the-host", 9_100, b"the-beginning")
+            sentinels |= {"the-host": "host", 9_100: "key", b"the-beginning": "beginning"}
         elif (name, parameter.name) in ROWS:
             row = ROWS[name, parameter.name]
             arguments[parameter.name] = row if rows or parameter.name in tables else type(row)()

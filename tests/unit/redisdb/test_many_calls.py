@@ -12,7 +12,7 @@ from bigcrawl.redisdb import pipelines, script_texts, scripts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.redisdb.script_texts import CALLS_MAX
-from bigcrawl.redisdb.scripts import Claim, PartitionView
+from bigcrawl.redisdb.scripts import GrantedClaim, PartitionView
 from tests.support.redis_servers.client_runs import T0, append, look, run, run_fake
 from tests.support.redis_servers.fake_redis import FakeRedis
 from tests.support.redis_servers.one_clock import ask_no_more
@@ -102,9 +102,9 @@ def test_calls_of_one_command_see_each_other_in_order(
         first, second, other = await client.run(
             [claim(partitions[0]), claim(partitions[0], "b"), claim(partitions[1], "b")]
         )
-        assert isinstance(first, Claim)
-        assert not isinstance(second, Claim)
-        assert isinstance(other, Claim)
+        assert isinstance(first, GrantedClaim)
+        assert not isinstance(second, GrantedClaim)
+        assert isinstance(other, GrantedClaim)
 
     run(own_server.url, work)
 
@@ -147,7 +147,7 @@ def test_full_server_is_each_calls_error(own_server: PrivateRedis, partitions: l
 
 def test_error_of_one_command_is_not_the_next_ones(tmp_path: Path, partitions: list[PartitionKeys]) -> None:
     """Two commands in one round trip: the calls of the refused one fail, those of the other have their replies."""
-    name = script_texts.digest("append_batch").encode()
+    name = script_texts.script_digest("append_batch").encode()
 
     def answer(words: list[bytes]) -> str | int:
         return "-BUSY a script runs" if words[1] == name else "-MISCONF disk"
@@ -173,7 +173,7 @@ def test_form_for_many_hands_over_numbers_strings_and_nothing() -> None:
     ]
     [(_, words)] = script_texts.commands(calls)
     name, digest, declared, packed = words
-    assert (name, digest, declared) == ("EVALSHA", script_texts.digest("look_partition"), 0)
+    assert (name, digest, declared) == ("EVALSHA", script_texts.script_digest("look_partition"), 0)
     assert isinstance(packed, bytes)
     assert msgpack.unpackb(packed, raw=True) == [
         [[b"k1", b"k2"], [b"%d" % T0, b"\xff\x00", b"0.5"]],

@@ -144,8 +144,8 @@ def test_a_page_counts_the_same_however_often_it_is_visited() -> None:
     """Ten visits of a page, a second apart, weigh as much as one of another after ten seconds."""
     sample = RateSample()
     for _ in range(10):
-        sample.note(1.0, 1)
-    sample.note(1e-6, 11)
+        sample.add_rate(1.0, 1)
+    sample.add_rate(1e-6, 11)
     assert sample.median() < 1e-5
-    sample.note(1.0, 2)
+    sample.add_rate(1.0, 2)
     assert sample.median() == pytest.approx(1.0, rel=0.2)

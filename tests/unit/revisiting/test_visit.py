@@ -55,6 +55,16 @@ def test_the_validators_are_those_of_the_last_body() -> None:
     assert (visited(PAGE, OTHER).etag, visited(PAGE, OTHER).modified) == (b'"b"', b"")
 
 
+def test_status_media_type_and_charset_are_kept() -> None:
+    """The status is that of the last visit, the others are those of the last body."""
+    page = PAGE._replace(media_type="text/html", charset="euc-jp")
+    kept = [(visit.status, visit.media_type, visit.charset) for visit in (visited(page), visited(page, Answer(503)))]
+    assert kept == [(200, "text/html", "euc-jp"), (503, "text/html", "euc-jp")]
+    same, other = visited(page, SAME), visited(page, OTHER._replace(media_type="x" * 81))
+    assert (same.status, same.media_type, same.charset) == (304, "text/html", "euc-jp")
+    assert (other.status, other.media_type, other.charset) == (200, "", "")
+
+
 def test_a_304_that_was_not_asked_for_says_nothing() -> None:
     """A server that answers 304 to a plain request has sent no page."""
     visit = visited(PAGE, Answer(304))
@@ -75,7 +85,7 @@ def test_a_page_may_go_and_come_back(status: int) -> None:
 def test_a_failure_leaves_a_page_as_it_was_and_waits_longer_each_time(answer: Answer) -> None:
     """Nothing was learned, and the waits double up to the longest."""
     failed = visited(PAGE, answer)
-    assert failed == visited(PAGE)._replace(number=2, due_s=1_200, soonest_s=0)
+    assert failed == visited(PAGE)._replace(number=2, due_s=1_200, soonest_s=0, status=answer.status)
     assert visited(PAGE, *[answer] * 9).due_s == 1_900 + 1_000
     later = next_visit(failed, PAGE, 1_500, POLICY)
     assert later is not None
@@ -106,10 +116,12 @@ def test_a_visit_survives_its_bytes(answers: list[Answer]) -> None:
     assert visit.number == len(answers) + 1
 
 
-def test_a_visit_of_the_version_before_is_read() -> None:
+def test_visits_of_earlier_versions_are_read() -> None:
     """It is not brought forward by what its site says, until its next visit has planned that."""
     visit = visited(PAGE, OTHER)
-    assert Visit.unpack(msgpack.packb((1, *visit[:-1]))) == visit._replace(soonest_s=0)
+    before = visit._replace(status=0)
+    assert Visit.unpack(msgpack.packb((1, *visit[:10]))) == before._replace(soonest_s=0)
+    assert Visit.unpack(msgpack.packb((2, *visit[:11]))) == before
 
 
 def test_a_site_s_word_decides_about_the_first_wait() -> None:
@@ -126,10 +138,10 @@ def test_a_site_s_word_decides_about_the_first_wait() -> None:
         b"",
         b"\xc1",
         msgpack.packb(7),
-        msgpack.packb((3, *visited(PAGE))),
-        msgpack.packb((2, *visited(PAGE)._replace(etag="text"))),  # type: ignore[arg-type]
-        msgpack.packb((2, *visited(PAGE)[:-2], [(1, -1, 0, 0)], 0)),
-        msgpack.packb((2, *visited(PAGE)[:-2], [(1, 1)], 0)),
+        msgpack.packb((4, *visited(PAGE))),
+        msgpack.packb((3, *visited(PAGE)._replace(etag="text"))),  # type: ignore[arg-type]
+        msgpack.packb((2, *visited(PAGE)[:9], [(1, -1, 0, 0)], 0)),
+        msgpack.packb((2, *visited(PAGE)[:9], [(1, 1)], 0)),
         msgpack.packb((1, *visited(PAGE))),
     ],
 )

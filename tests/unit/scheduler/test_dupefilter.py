@@ -145,7 +145,7 @@ def test_it_says_that_it_does_not_read_scrapys_file(tmp_path: Path, caplog: pyte
     """A job that began with Scrapy's filter is told that it begins anew."""
     Path(tmp_path, "requests.seen").write_bytes(b"\x00\x01a")
     opened(DrumDupeFilter, JOBDIR=str(tmp_path)).close("finished")
-    assert "requests.seen is not read" in caplog.text
+    assert "requests.seen could not be read" in caplog.text
 
 
 def test_the_setting_names_it() -> None:

@@ -17,12 +17,12 @@ from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import CRAWLS, PartitionKeys, gate_prefix
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
 from bigcrawl.scheduler.crawl.survey import survey
-from bigcrawl.scheduler.gates.fetched import Fetched
+from bigcrawl.scheduler.gates.fetched import FetchedBody
 from bigcrawl.scheduler.handout.engine_side import EngineSide
 from bigcrawl.scheduler.node.assembly import Parts
 from bigcrawl.scheduler.node.node import Node
 from bigcrawl.scheduler.rules.callbacks import ANY_CALLBACKS
-from bigcrawl.views.opened_crawl import opened
+from bigcrawl.views.opened_crawl import open_crawl
 from tests.support.keys import url_key
 from tests.support.redis_servers.one_clock import OneClock
 
@@ -64,7 +64,7 @@ async def viewed(
 ) -> T:
     """What a view of a crawl in a Redis says, asked as from another process."""
     assert config.crawl.redis_url is not None
-    async with opened(config, config.crawl.redis_url) as crawl:
+    async with open_crawl(config, config.crawl.redis_url) as crawl:
         return await view(crawl, *args, **options)
 
 
@@ -82,19 +82,21 @@ ADDRESS = "192.0.2.1"
 class Web:
     """Answers to robots.txt fetches, by URL; 404 where nothing is said."""
 
-    def __init__(self, answers: dict[str, Fetched | Exception] | None = None) -> None:
+    def __init__(self, answers: dict[str, FetchedBody | Exception] | None = None) -> None:
         self.answers = answers or {}
         self.asked: list[str] = []
         self.was_asked = asyncio.Event()
         self.gate: asyncio.Event | None = None  # when there is one, fetches wait for it
 
-    async def __call__(self, url: str, method: str = "GET", gaps: tuple[Space, ...] = (), like: bytes = b"") -> Fetched:
+    async def __call__(
+        self, url: str, method: str = "GET", gaps: tuple[Space, ...] = (), like: bytes = b""
+    ) -> FetchedBody:
         url = url if method == "GET" else f"{method} {url}"
         self.asked.append(url)
         self.was_asked.set()
         if self.gate is not None:
             await self.gate.wait()
-        answer = self.answers.get(url, Fetched(404))
+        answer = self.answers.get(url, FetchedBody(404))
         if isinstance(answer, Exception):
             raise answer
         return answer

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.scoring.scorers import KeywordScorer, Scoring, make_scorer, url_words
+from bigcrawl.scoring.scorers import CheckedScorer, KeywordScorer, make_scorer, url_words
 
 NAME = f"{__name__}.Shouting"
 
@@ -59,12 +59,12 @@ def test_a_scorer_that_is_none_is_refused(scorer: Any) -> None:
 def test_a_scorer_is_tried_before_the_first_page(scorer: Any) -> None:
     """One that gives no score for each text ends the start."""
     with pytest.raises(ConfigError, match="failed in a trial"):
-        Scoring(scorer)
+        CheckedScorer(scorer)
 
 
 def test_a_scorer_that_fails_costs_scores_and_no_pages(caplog: pytest.LogCaptureFixture) -> None:
     """All texts of the call score 0, and the log says so once."""
-    scored = Scoring(failing)
+    scored = CheckedScorer(failing)
     with caplog.at_level(logging.ERROR):
         assert [scored(["ab", ""]) for _ in range(3)] == [[0, 0]] * 3
     assert [record.levelname for record in caplog.records] == ["ERROR"]
@@ -73,7 +73,7 @@ def test_a_scorer_that_fails_costs_scores_and_no_pages(caplog: pytest.LogCapture
 
 def test_scores_are_from_0_to_1() -> None:
     """What is beyond counts as the bound; numbers of any kind are taken."""
-    assert Scoring(lambda texts: [-3, True, 1.5, 0.25][: len(texts)])(["a"] * 4) == [0, 1, 1, 0.25]
+    assert CheckedScorer(lambda texts: [-3, True, 1.5, 0.25][: len(texts)])(["a"] * 4) == [0, 1, 1, 0.25]
 
 
 def test_the_words_of_a_url() -> None:

@@ -84,7 +84,7 @@ def test_rubbish_lines_are_told_and_left_out(tmp_path: Path, caplog: pytest.LogC
     messages = [record.getMessage() for record in of_bigcrawl(caplog)]
     assert len(messages) == 6
     assert messages[0].startswith("seed 2 ")
-    assert messages[-1] == "10 seeds in all were left out"
+    assert messages[-1] == "10 seeds in all were skipped"
 
 
 @pytest.mark.parametrize("seeds", ["", "missing.txt", "."])

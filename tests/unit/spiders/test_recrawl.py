@@ -62,10 +62,10 @@ def test_a_page_that_has_moved_is_gone_and_followed(changes: str) -> None:
 def test_arguments_are_settings() -> None:
     """What is not given is the spider's or the project's."""
     _, crawler = made()
-    revisits = read_config(crawler.settings).of(RevisitConfig)
+    revisits = read_config(crawler.settings).feature_config(RevisitConfig)
     assert (revisits.rule, revisits.usual_s, revisits.visits_max) == ("change-rate", 604_800, 0)
     _, crawler = made({"BIGCRAWL_REVISIT_SECONDS": 900}, policy="freshness", visits="3")
-    revisits = read_config(crawler.settings).of(RevisitConfig)
+    revisits = read_config(crawler.settings).feature_config(RevisitConfig)
     assert (revisits.rule, revisits.usual_s, revisits.visits_max) == ("freshness", 900, 3)
 
 

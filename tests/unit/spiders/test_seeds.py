@@ -28,5 +28,5 @@ FILES = {
 def test_each_line_is_a_seed(tmp_path: Path, text: bytes) -> None:
     """Whatever marks, line ends and blanks are around it."""
     (tmp_path / "seeds").write_bytes(text)
-    found = [url for batch in Seeds(tmp_path / "seeds").batches() for url in batch]
+    found = [url for batch in Seeds(tmp_path / "seeds").url_batches() for url in batch]
     assert found == ["http://a.example/", "http://b.example/"]

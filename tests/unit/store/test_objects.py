@@ -13,7 +13,7 @@ from fsspec.registry import _registry
 
 from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.store import objects as objects_module
-from bigcrawl.store.objects import Objects
+from bigcrawl.store.objects import ObjectStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,38 +23,38 @@ def test_a_missing_package_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) 
     """The message says what to install, the driver of the URL's kind too."""
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     with pytest.raises(ConfigError, match=r"pip install 'bigcrawl\[store\]' s3fs"):
-        Objects("s3://bucket")
+        ObjectStore("s3://bucket")
     monkeypatch.undo()
     monkeypatch.setitem(sys.modules, "gcsfs", None)
     monkeypatch.delitem(_registry, "gs", raising=False)  # a test before may have used it
     with pytest.raises(ConfigError, match=r"pip install 'bigcrawl\[store\]' gcsfs"):
-        Objects("gs://bucket")
+        ObjectStore("gs://bucket")
 
 
 def test_an_unknown_kind_of_url_is_an_error() -> None:
     """A URL that fsspec does not know is a mistake in the settings."""
     with pytest.raises(ConfigError, match="nosuch"):
-        Objects("nosuch://bucket")
+        ObjectStore("nosuch://bucket")
 
 
 @pytest.mark.parametrize("url", ["bucket/path", "/mnt/store", "s3:/bucket/path", "s3://", "file://store", "file://"])
 def test_what_is_no_url_is_no_directory(url: str) -> None:
     """A mistyped one would put the crawl's state below the directory in which the node was started."""
     with pytest.raises(ConfigError, match=r"BIGCRAWL_STORE_URL is .* it takes a URL such as"):
-        Objects(url)
+        ObjectStore(url)
 
 
 def test_errors_of_the_store_may_pass(tmp_path: Path) -> None:
     """Whatever a driver raises can be tried again; nothing half-written is left."""
     (tmp_path / "store").write_text("a file where a directory should be")
-    objects = Objects(f"file://{tmp_path}/store")
+    objects = ObjectStore(f"file://{tmp_path}/store")
     with pytest.raises(TransientStoreError, match="file://"):
         objects.put("a/b", b"data")
 
 
 def test_a_write_that_fails_leaves_no_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file is renamed when it is whole and synced; what is left of a killed write is not listed."""
-    objects = Objects(f"file://{tmp_path}/store")
+    objects = ObjectStore(f"file://{tmp_path}/store")
     monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError("no space")))
     with pytest.raises(TransientStoreError, match="no space"):
         objects.put("a/b", b"data")
@@ -66,7 +66,7 @@ def test_a_write_that_fails_leaves_no_object(tmp_path: Path, monkeypatch: pytest
 
 def test_a_directory_that_cannot_be_read_is_no_empty_one(tmp_path: Path) -> None:
     """Who takes an error for an empty store would begin a partition anew."""
-    objects = Objects(f"file://{tmp_path}/store")
+    objects = ObjectStore(f"file://{tmp_path}/store")
     assert objects.list("crawl") == {}
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "crawl").write_text("a file where a directory should be")
@@ -77,7 +77,7 @@ def test_a_directory_that_cannot_be_read_is_no_empty_one(tmp_path: Path) -> None
 def test_writers_that_begin_a_directory_at_once_all_write(tmp_path: Path) -> None:
     """Each finds that its parent is missing, and then perhaps that another has made it."""
     for number in range(40):
-        objects = Objects(f"file://{tmp_path}/{number}/store")
+        objects = ObjectStore(f"file://{tmp_path}/{number}/store")
         with ThreadPoolExecutor(6) as pool:
             list(pool.map(lambda name, objects=objects: objects.put(f"crawl/{name}", b"x"), "abcdef"))
         assert len(objects.list("crawl")) == 6
@@ -90,7 +90,7 @@ def test_a_store_that_hangs_is_given_up_and_its_calls_are_bounded(
     monkeypatch.setattr(objects_module, "CALLS_MAX", 2)
     (tmp_path / "store").mkdir()
     os.mkfifo(tmp_path / "store" / "hangs")  # reading it waits for a writer
-    objects = Objects(f"file://{tmp_path}/store", call_s=0.2)
+    objects = ObjectStore(f"file://{tmp_path}/store", call_s=0.2)
     before = set(threading.enumerate())  # other tests leave such calls behind, too
     for _ in range(2):
         with pytest.raises(TransientStoreError, match="has not answered"):
@@ -111,7 +111,7 @@ def test_closing_ends_the_wait_for_a_call(tmp_path: Path) -> None:
     """A node that ends does not wait for a store that hangs."""
     (tmp_path / "store").mkdir()
     os.mkfifo(tmp_path / "store" / "hangs")
-    objects = Objects(f"file://{tmp_path}/store", call_s=600)
+    objects = ObjectStore(f"file://{tmp_path}/store", call_s=600)
     threading.Timer(0.1, objects.close).start()
     with pytest.raises(TransientStoreError, match="is being closed"):
         objects.get("hangs")

@@ -28,8 +28,8 @@ from bigcrawl.stored.explaining import explain_stored
 from bigcrawl.stored.files import source_files
 from bigcrawl.stored.pages import PageReader, StoredPage, UnreadablePageError
 from bigcrawl.warc.base32 import encode_sha1
-from bigcrawl.warc.extraction import extract
-from bigcrawl.warc.verification import verify
+from bigcrawl.warc.extraction import extract_payload
+from bigcrawl.warc.verification import verify_file
 from tests.support.feature_trees import PROJECT
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def pages(*paths: Path) -> dict[str, StoredPage]:
     catalogue = read_catalogue(list(paths))
     reader = PageReader(catalogue, 0)
     try:
-        found = [reader.read(catalogue.place(rank)) for rank in range(len(catalogue))]
+        found = [reader.read_page(catalogue.place_of_rank(rank)) for rank in range(len(catalogue))]
     finally:
         reader.close()
     return {page.url: page for page in found}
@@ -127,7 +127,7 @@ def test_record_of_other_tools_is_read(tmp_path: Path, row: dict[str, Any], *, i
     assert (page.status, page.body, last.body) == (row["status"], row["body"].encode(), b"last")
     assert page.headers.get(b"Content-Type", [b""]) == [row["kind"].encode()]
     body = io.BytesIO()
-    found = extract(path, 0, body)
+    found = extract_payload(path, 0, body)
     assert body.getvalue()[: len(page.body) - 1] == page.body[:-1]
     assert abs(found.body_bytes - len(page.body)) <= (1 if "Content-Length" in row["head"] else 0) or row[
         "name"
@@ -167,14 +167,14 @@ def test_files_of_all_forms_are_read(tmp_path: Path, form: str, *, is_indexed: b
     ]
     path = tmp_path / name
     path.write_bytes(pack(made))
-    assert verify(path) == (len(made), 0, "")
+    assert verify_file(path) == (len(made), 0, "")
     if is_indexed:
         assert index_file(path, ["cdxj"]) == (path, len(bodies), "")
     assert source_files(str(tmp_path)) == [path]
     assert {url: page.body for url, page in pages(path).items()} == bodies
     for record in page_records(path):
         body = io.BytesIO()
-        extract(path, record.offset, body)
+        extract_payload(path, record.offset, body)
         assert body.getvalue() == bodies[record.fields[b"warc-target-uri"].decode()]
 
 
@@ -264,15 +264,15 @@ def test_revisit_has_the_body_to_which_it_refers(tmp_path: Path, revisit: Any, *
         index_file(path, ["cdxj"])
     catalogue = read_catalogue([path])
     reader = PageReader(catalogue, 0)
-    place = catalogue.place(catalogue.rank(url))
+    place = catalogue.place_of_rank(catalogue.rank_of(url))
     if is_found:
-        page = reader.read(place)
+        page = reader.read_page(place)
         assert (page.status, page.body) == (200, BODY)
     else:
         with pytest.raises(UnreadablePageError) as error:
-            reader.read(place)
+            reader.read_page(place)
         assert error.value.reason == "no-original"
-    assert reader.read(catalogue.place(catalogue.rank(f"{A}last"))).body == b"last"
+    assert reader.read_page(catalogue.place_of_rank(catalogue.rank_of(f"{A}last"))).body == b"last"
     reader.close()
 
 
@@ -365,4 +365,4 @@ def test_a_dictionary_that_is_cut_or_damaged_costs_its_file_alone(tmp_path: Path
     path.write_bytes(begin + struct.pack("<I", len(packed)) * bool(packed) + packed)
     sound = tmp_path / "y.warc.zst"
     sound.write_bytes(frames([response(A, b"there")]))
-    assert [verify(each)[0] for each in (path, sound)] == [0, 1]
+    assert [verify_file(each)[0] for each in (path, sound)] == [0, 1]

@@ -10,7 +10,7 @@ import pytest
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.page_index.index_files import index_path
-from bigcrawl.stored.catalogue import Catalogue, read_catalogue
+from bigcrawl.stored.catalogue import PageCatalogue, read_catalogue
 from bigcrawl.stored.files import source_files
 from bigcrawl.stored.pages import PageReader
 from tests.unit.stored.warc_files import page, stored
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 A, B, C = (f"http://{name}.example/" for name in "abc")
 
 
-def bodies(catalogue: Catalogue) -> list[tuple[str, bytes]]:
+def bodies(catalogue: PageCatalogue) -> list[tuple[str, bytes]]:
     """URL and body of each page, in order."""
     reader = PageReader(catalogue, 0)
-    pages = [reader.read(catalogue.place(rank)) for rank in range(len(catalogue))]
+    pages = [reader.read_page(catalogue.place_of_rank(rank)) for rank in range(len(catalogue))]
     reader.close()
     return [(one.url, one.body) for one in pages]
 
@@ -37,8 +37,8 @@ def test_pages_come_in_the_order_of_their_files_and_the_last_answer_counts(tmp_p
     catalogue = read_catalogue([path])
     assert bodies(catalogue) == [(B, b"2"), (C, b"slow"), (A, b"3")]
     assert (len(catalogue), catalogue.captures) == (3, 4)
-    assert [catalogue.rank(url) for url in (A, B, C, "http://d.example/")] == [2, 0, 1, -1]
-    assert catalogue.ranks([]).tolist() == []
+    assert [catalogue.rank_of(url) for url in (A, B, C, "http://d.example/")] == [2, 0, 1, -1]
+    assert catalogue.ranks_of([]).tolist() == []
 
 
 def test_pages_of_several_nodes_come_by_time(tmp_path: Path) -> None:
@@ -69,8 +69,8 @@ def test_hosts_are_known_if_asked_for(tmp_path: Path) -> None:
     catalogue = read_catalogue([one, other], has_hosts=True)
     reader = PageReader(catalogue, 0)
     found = [catalogue.place_of_host(host) for host in ("a.example", "b.example", "::1")]
-    assert [reader.read(place).body for place in found if place] == [b"1", b"3", b"5"]
-    assert sorted(reader.read(place).body for place in catalogue.hosts()) == [b"1", b"3", b"5"]
+    assert [reader.read_page(place).body for place in found if place] == [b"1", b"3", b"5"]
+    assert sorted(reader.read_page(place).body for place in catalogue.one_place_per_host()) == [b"1", b"3", b"5"]
     reader.close()
     assert catalogue.place_of_host("c.example") is None
     assert read_catalogue([one]).place_of_host("a.example") is None
@@ -81,8 +81,8 @@ def test_all_answers_of_a_url_are_found_the_last_one_first(tmp_path: Path) -> No
     path = stored(tmp_path, page(A, b"1", 0), page(B), page(A, b"2", 5), page(A, b"", 6, status=304))
     catalogue = read_catalogue([path])
     reader = PageReader(catalogue, 0)
-    assert [reader.read(place).body for place in catalogue.answers(A)] == [b"", b"2", b"1"]
-    assert [reader.read(place).body for place in catalogue.answers(A, "20231114221325")] == [b"2", b"1", b""]
+    assert [reader.read_page(place).body for place in catalogue.answers(A)] == [b"", b"2", b"1"]
+    assert [reader.read_page(place).body for place in catalogue.answers(A, "20231114221325")] == [b"2", b"1", b""]
     assert list(catalogue.answers(C)) == []
 
 
@@ -112,13 +112,13 @@ def test_empty_files_hold_no_page(tmp_path: Path) -> None:
     path.touch()
     catalogue = read_catalogue(source_files(str(tmp_path)))
     assert source_files(str(path)) == [path]
-    assert (len(catalogue), catalogue.rank(A), list(catalogue.answers(A))) == (0, -1, [])
+    assert (len(catalogue), catalogue.rank_of(A), list(catalogue.answers(A))) == (0, -1, [])
 
 
 def test_pattern_without_files_says_what_is_there(tmp_path: Path) -> None:
     """Nothing at all; a store; files that are still written; one without records."""
     for pattern in ("nowhere/*.warc.gz", str(tmp_path), str(tmp_path / "*.warc.gz")):
-        with pytest.raises(ConfigError, match="no file is there: name WARC files"):
+        with pytest.raises(ConfigError, match="there is no such file: name WARC files"):
             source_files(pattern)
     with pytest.raises(ConfigError, match="takes files of this machine: mount the store, or copy them here"):
         source_files("s3://bucket/*.warc.gz")
@@ -126,5 +126,5 @@ def test_pattern_without_files_says_what_is_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="still being written; let that crawl end"):
         source_files(str(tmp_path))
     (tmp_path / "d.warc.gz").write_text("hello\r\n")
-    with pytest.raises(ConfigError, match="is no WARC or ARC file"):
+    with pytest.raises(ConfigError, match="is not a WARC or ARC file"):
         source_files(str(tmp_path))

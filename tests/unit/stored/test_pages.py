@@ -11,8 +11,8 @@ from scrapy import Request
 
 from bigcrawl.page_index.index_files import index_file
 from bigcrawl.page_index.page_records import page_records
-from bigcrawl.pipelines.warc import _exchange
-from bigcrawl.stored.catalogue import Place, read_catalogue
+from bigcrawl.pipelines.warc import _exchange_of
+from bigcrawl.stored.catalogue import StoredPlace, read_catalogue
 from bigcrawl.stored.pages import PageReader, StoredPage, UnreadablePageError, without_chunks
 from bigcrawl.warc.records import new_record_id
 from tests.support.answers import ROWS, Row
@@ -33,7 +33,7 @@ def read(path: Path, url: str, bytes_max: int = 0) -> StoredPage:
     catalogue = read_catalogue([path])
     reader = PageReader(catalogue, bytes_max)
     try:
-        return reader.read(catalogue.place(catalogue.rank(url)))
+        return reader.read_page(catalogue.place_of_rank(catalogue.rank_of(url)))
     finally:
         reader.close()
 
@@ -120,10 +120,10 @@ def test_copy_whose_original_is_elsewhere_cannot_be_read(tmp_path: Path) -> None
     """It says which page is missing."""
     path = stored(tmp_path, page(A, LONG), page(B, LONG), refers=True)
     catalogue = read_catalogue([path])
-    place = catalogue.place(catalogue.rank(B))
+    place = catalogue.place_of_rank(catalogue.rank_of(B))
     path.write_bytes(path.read_bytes()[place.offset :])
     index_file(path, ["cdxj"])
-    with pytest.raises(UnreadablePageError, match=f"is a copy of {A}, which is in none of the files") as error:
+    with pytest.raises(UnreadablePageError, match=f"is a copy of {A}, which none of the files has") as error:
         read(path, B)
     assert error.value.reason == "no-original"
 
@@ -156,22 +156,22 @@ def test_damaged_records_are_told_apart_from_pages(tmp_path: Path) -> None:
     """A cut file, a wrong offset, something else at the offset; what stands behind a page may be cut."""
     path = stored(tmp_path, page(B), page(A, np.random.default_rng(1).bytes(9_000)))
     catalogue = read_catalogue([path])
-    place = catalogue.place(catalogue.rank(A))
+    place = catalogue.place_of_rank(catalogue.rank_of(A))
     reader = PageReader(catalogue, 0)
     whole = path.read_bytes()
     path.write_bytes(whole[: place.offset + place.size + 20])
-    assert reader.read(place).method == "GET"
-    for wrong in (Place(path, place.offset + 1, place.size, False), Place(path, 1 << 40, 10, False)):
+    assert reader.read_page(place).method == "GET"
+    for wrong in (StoredPlace(path, place.offset + 1, place.size, False), StoredPlace(path, 1 << 40, 10, False)):
         with pytest.raises(UnreadablePageError) as error:
-            reader.read(wrong)
+            reader.read_page(wrong)
         assert error.value.reason == "damaged"
     for left in (4_000, 0, -1):
         path.write_bytes(whole[: place.offset + left])
         with pytest.raises(UnreadablePageError, match="cut off by the end of the file"):
-            reader.read(place)
+            reader.read_page(place)
     path.write_bytes(whole[: place.offset] + gzip.compress(b"hello"))
     with pytest.raises(UnreadablePageError, match="not a complete record"):
-        reader.read(place)
+        reader.read_page(place)
     reader.close()
 
 
@@ -180,14 +180,14 @@ def test_page_of_a_file_that_is_gone_cannot_be_read(tmp_path: Path) -> None:
     first = stored(tmp_path / "a", page(A, LONG))
     both = stored(tmp_path / "b", page(A, LONG), page(B, LONG), refers=True)
     catalogue = read_catalogue([both, first])
-    a, b = (catalogue.place(catalogue.rank(url)) for url in (A, B))
+    a, b = (catalogue.place_of_rank(catalogue.rank_of(url)) for url in (A, B))
     both.rename(tmp_path / "moved.warc.gz")
     reader = PageReader(catalogue, 0)
     for place in (b, a._replace(path=both)):
         with pytest.raises(UnreadablePageError, match="cannot be read: No such file") as error:
-            reader.read(place)
+            reader.read_page(place)
         assert error.value.reason == "damaged"
-    assert reader.read(a._replace(path=first)).body == LONG
+    assert reader.read_page(a._replace(path=first)).body == LONG
     reader.close()
 
 
@@ -256,7 +256,7 @@ def test_page_under_a_url_in_other_bytes_is_found(tmp_path: Path, *, is_indexed:
 def test_odd_answer_comes_back_as_it_was_received(tmp_path: Path, row: Row) -> None:
     """Status, headers and body, still packed, whatever its head and lengths were."""
     response = read_answer(row.sent)
-    exchange = _exchange(Request(A), response, 0, new_record_id(), {})
+    exchange = _exchange_of(Request(A), response, 0, new_record_id(), {})
     found = read_back(tmp_path, exchange)
     assert (found.status, found.body, found.protocol) == (response.status, response.body, response.protocol)
     told = {name: response.headers.getlist(name) for name in response.headers}

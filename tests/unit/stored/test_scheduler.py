@@ -13,7 +13,7 @@ from scrapy.utils.test import get_crawler
 from bigcrawl.links import Links
 from bigcrawl.scheduler.adapter.registry import register_feeds
 from bigcrawl.stored.pages import StoredPage
-from bigcrawl.stored.scheduler import StoredScheduler, agrees
+from bigcrawl.stored.scheduler import StoredScheduler, is_for_page
 from tests.unit.stored.warc_files import page, stored
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def test_damaged_page_is_counted_and_told_once_for_its_file(tmp_path: Path, capl
     with desk(tmp_path, page(A, bytes(range(256)) * 200), page(B), page(C)) as made:
         [path] = tmp_path.glob("*.warc.gz")
         data = bytearray(path.read_bytes())
-        place = made.scheduler._catalogue.place(0)  # type: ignore[union-attr]
+        place = made.scheduler._catalogue.place_of_rank(0)  # type: ignore[union-attr]
         data[place.offset : place.offset + 200] = bytes(200)
         path.write_bytes(data)
         made.ask(Request(A), Request(B))
@@ -167,4 +167,4 @@ def test_damaged_page_is_counted_and_told_once_for_its_file(tmp_path: Path, capl
 )
 def test_request_agrees_with_the_notes_of_its_page(request_: Request, found: bool) -> None:
     """URL as written, depth, and the page that led there: the one that was redirected, or the Referer."""
-    assert agrees(request_, StoredPage(A, 200, "HTTP/1.1", {}, b"", depth=2, via=B)) is found
+    assert is_for_page(request_, StoredPage(A, 200, "HTTP/1.1", {}, b"", depth=2, via=B)) is found

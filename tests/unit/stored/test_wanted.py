@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bigcrawl.stored.templates import Templates
-from bigcrawl.stored.wanted import OTHERS_MAX, TOGETHER, Wanted, WantedPages
+from bigcrawl.stored.templates import RequestTemplates
+from bigcrawl.stored.wanted import OTHERS_MAX, TOGETHER, RequestedPage, RequestedPages
 from tests.support.sizes import examples
 
 PAGES = 9_000
@@ -15,70 +15,70 @@ PAGES = 9_000
 
 def test_pages_come_in_order_and_once() -> None:
     """Whatever order they are asked in, with the template of the first who asks."""
-    wanted = WantedPages(PAGES)
-    assert wanted.ask([7, 8_999, 3, 7], b"a") == 3
-    assert wanted.ask([3, 4], b"b") == 1
-    assert [wanted.pop() for _ in range(5)] == [
-        Wanted(3, b"a", (b"b",)),
-        Wanted(4, b"b"),
-        Wanted(7, b"a"),
-        Wanted(8_999, b"a"),
+    wanted = RequestedPages(PAGES)
+    assert wanted.request_ranks([7, 8_999, 3, 7], b"a") == 3
+    assert wanted.request_ranks([3, 4], b"b") == 1
+    assert [wanted.pop_first() for _ in range(5)] == [
+        RequestedPage(3, b"a", (b"b",)),
+        RequestedPage(4, b"b"),
+        RequestedPage(7, b"a"),
+        RequestedPage(8_999, b"a"),
         None,
     ]
-    assert wanted.ask([3], b"c") == 0, "it was given"
+    assert wanted.request_ranks([3], b"c") == 0, "it was given"
     assert not wanted
 
 
 def test_a_page_that_is_asked_for_late_comes_next() -> None:
     """It stands before those that the crawl fetched later."""
-    wanted = WantedPages(PAGES)
-    wanted.ask([5_000, 6_000], b"")
-    assert wanted.pop() == Wanted(5_000, b"")
-    wanted.ask([7, 5], b"late")
-    assert [one.rank for one in iter(wanted.pop, None)] == [5, 7, 6_000]
+    wanted = RequestedPages(PAGES)
+    wanted.request_ranks([5_000, 6_000], b"")
+    assert wanted.pop_first() == RequestedPage(5_000, b"")
+    wanted.request_ranks([7, 5], b"late")
+    assert [one.rank for one in iter(wanted.pop_first, None)] == [5, 7, 6_000]
 
 
 def test_further_requests_for_a_page_come_each() -> None:
     """Beside its first one, in their order, before it was given and after."""
-    wanted = WantedPages(10)
-    wanted.ask([5], b"first")
+    wanted = RequestedPages(10)
+    wanted.request_ranks([5], b"first")
     wanted.ask_besides(5, b"x")
     wanted.ask_besides(2, b"y")
     wanted.ask_besides(5, b"z")
-    assert [one.template for one in iter(wanted.pop, None)] == [b"y", b"first", b"x", b"z"]
+    assert [one.template for one in iter(wanted.pop_first, None)] == [b"y", b"first", b"x", b"z"]
     wanted.ask_besides(5, b"again")
     assert wanted
-    assert wanted.pop() == Wanted(5, b"again")
+    assert wanted.pop_first() == RequestedPage(5, b"again")
 
 
 def test_all_pages_come_with_the_template_of_who_asks_or_the_default() -> None:
     """A page that is left out comes only if it is asked for."""
-    wanted = WantedPages(4)
+    wanted = RequestedPages(4)
     wanted.want_all(np.array([True, True, False, True]), b"")
-    wanted.ask([1, 3], b"asked")
-    wanted.ask([1], b"again")
-    assert [one[:2] for one in iter(wanted.pop, None)] == [(0, b""), (1, b"asked"), (3, b"asked")]
-    wanted.ask([2], b"late")
-    assert wanted.pop() == Wanted(2, b"late")
+    wanted.request_ranks([1, 3], b"asked")
+    wanted.request_ranks([1], b"again")
+    assert [one[:2] for one in iter(wanted.pop_first, None)] == [(0, b""), (1, b"asked"), (3, b"asked")]
+    wanted.request_ranks([2], b"late")
+    assert wanted.pop_first() == RequestedPage(2, b"late")
 
 
 def test_who_asks_at_about_the_same_time_may_have_been_the_first() -> None:
     """Each of them once, up to a limit; who asks later, when many more pages were given, was not."""
-    wanted = WantedPages(PAGES)
-    wanted.ask([8_000], b"first")
+    wanted = RequestedPages(PAGES)
+    wanted.request_ranks([8_000], b"first")
     for template in (b"x", b"first", b"y", b"x"):
-        assert wanted.ask([8_000], template) == 0
-    wanted.ask(range(TOGETHER + 1), b"page")
+        assert wanted.request_ranks([8_000], template) == 0
+    wanted.request_ranks(range(TOGETHER + 1), b"page")
     for _ in range(TOGETHER):
-        wanted.pop()
-    wanted.ask([8_000], b"just in time")
-    wanted.pop()
-    wanted.ask([8_000], b"too late")
-    assert wanted.pop() == Wanted(8_000, b"first", (b"x", b"y", b"just in time"))
-    wanted.ask([8_001], b"")
+        wanted.pop_first()
+    wanted.request_ranks([8_000], b"just in time")
+    wanted.pop_first()
+    wanted.request_ranks([8_000], b"too late")
+    assert wanted.pop_first() == RequestedPage(8_000, b"first", (b"x", b"y", b"just in time"))
+    wanted.request_ranks([8_001], b"")
     for number in range(100):
-        wanted.ask([8_001], b"%d" % number)
-    last = wanted.pop()
+        wanted.request_ranks([8_001], b"%d" % number)
+    last = wanted.pop_first()
     assert last is not None
     assert len(last.others) == OTHERS_MAX
 
@@ -97,7 +97,7 @@ STEPS = st.lists(
 @given(STEPS, st.booleans())
 def test_it_is_a_sorted_list(steps: list[tuple[str, list[int] | int, bytes]], has_all: bool) -> None:
     """Against a model that looks at everything each time."""
-    wanted = WantedPages(PAGES)
+    wanted = RequestedPages(PAGES)
     first: dict[int, bytes] = {}
     besides: list[tuple[int, int, bytes]] = []
     given_ranks: set[int] = set()
@@ -108,7 +108,7 @@ def test_it_is_a_sorted_list(steps: list[tuple[str, list[int] | int, bytes]], ha
     for number, (kind, what, template) in enumerate([*steps, *[("pop", 0, b"")] * 400]):
         if isinstance(what, list):
             new = [r for r in dict.fromkeys(what) if r not in given_ranks and first.get(r, b"default") == b"default"]
-            assert wanted.ask(what, template) == len(new)
+            assert wanted.request_ranks(what, template) == len(new)
             first |= dict.fromkeys(new, template)
         elif kind == "besides":
             wanted.ask_besides(what, template)
@@ -116,23 +116,28 @@ def test_it_is_a_sorted_list(steps: list[tuple[str, list[int] | int, bytes]], ha
         elif besides and min(besides)[0] < min(first, default=PAGES):
             rank, at, its = min(besides)
             besides.remove((rank, at, its))
-            assert wanted.pop() == Wanted(rank, its)
+            assert wanted.pop_first() == RequestedPage(rank, its)
         elif first:
             rank = min(first)
-            found = wanted.pop()
+            found = wanted.pop_first()
             assert found is not None
             assert found[:2] == (rank, first.pop(rank))
             given_ranks.add(rank)
         else:
-            assert wanted.pop() is None
+            assert wanted.pop_first() is None
         assert bool(wanted) == bool(first or besides)
 
 
 def test_templates_are_forgotten_with_their_last_use() -> None:
     """Their numbers are used again, so unlike requests leave nothing behind."""
-    templates = Templates()
-    numbers = {templates.number(b"a"), templates.number(b"a"), templates.number(b"b", 2)}
+    templates = RequestTemplates()
+    numbers = {templates.number_of(b"a"), templates.number_of(b"a"), templates.number_of(b"b", 2)}
     assert numbers == {0, 1}
-    assert [templates.take(0), templates.take(1), templates.take(0), len(templates)] == [b"a", b"b", b"a", 1]
-    assert templates.number(b"c") == 0
-    assert [templates.take(0), templates.take(1), len(templates)] == [b"c", b"b", 0]
+    assert [templates.use_once(0), templates.use_once(1), templates.use_once(0), len(templates)] == [
+        b"a",
+        b"b",
+        b"a",
+        1,
+    ]
+    assert templates.number_of(b"c") == 0
+    assert [templates.use_once(0), templates.use_once(1), len(templates)] == [b"c", b"b", 0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.page_index.index_files import index_file
-from bigcrawl.warc.origins import Origins
+from bigcrawl.warc.origins import RecentOrigins
 from bigcrawl.warc.records import Exchange, new_record_id
 from bigcrawl.warc.segments import WarcWriter
 
@@ -36,7 +36,7 @@ def stored(directory: Path, *pages: Exchange, name: str = "c", is_indexed: bool 
     """A file of these pages, in this order; with `refers`, copies are stored by reference."""
     directory.mkdir(parents=True, exist_ok=True)
     before = set(directory.glob(f"{name}-*.warc.gz"))
-    writer = WarcWriter(directory, name, "n", origins=Origins(100 if refers else 0))
+    writer = WarcWriter(directory, name, "n", origins=RecentOrigins(100 if refers else 0))
     for one in pages:
         writer.write(one)
     writer.close()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.commands.steering.add import _given
+from bigcrawl.commands.steering.add import _given_lines
 from bigcrawl.config import read_config
 from bigcrawl.spiders.seeds import Seeds
 from bigcrawl.text_files.reading import lines_of
@@ -52,8 +52,8 @@ def test_each_reader_finds_the_lines(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "urls"
     path.write_bytes(data)
     canonical = [URLS[0], "http://b.example/%C3%BC", URLS[2]]
-    assert [url for batch in Seeds(path).batches() for url in batch] == canonical
-    assert [getattr(given, "url", "") for given in _given([str(path)])] == URLS
+    assert [url for batch in Seeds(path).url_batches() for url in batch] == canonical
+    assert [getattr(given, "url", "") for given in _given_lines([str(path)])] == URLS
     assert [line for line in _lines_of(path) if line] == URLS
     assert list(read_config({"BIGCRAWL_BLACKLIST": str(path)}).pace.blacklist) == URLS
 

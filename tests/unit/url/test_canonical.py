@@ -13,6 +13,7 @@ from bigcrawl.url.canonical import (
     host_of,
     join,
 )
+from tests.support.running.tables import each
 
 pytestmark = pytest.mark.usefixtures("twin")
 
@@ -41,15 +42,15 @@ CANONICAL = [
 ]
 
 
-@pytest.mark.parametrize(("url", "canonical"), CANONICAL)
+@each("url, canonical", CANONICAL)
 def test_canonical_form_is_the_whatwg_serialisation_without_its_fragment(url: str, canonical: str) -> None:
     """Every spelling of a URL gives one string, and that string gives itself."""
     assert canonicalize(url) == canonical
     assert canonicalize(canonical) == canonical
 
 
-@pytest.mark.parametrize(
-    ("url", "reason"),
+@each(
+    "url, reason",
     [
         ("", "scheme"),
         ("example.com/a", "scheme"),
@@ -121,7 +122,7 @@ REFERENCES = [
 ]
 
 
-@pytest.mark.parametrize(("reference", "url"), REFERENCES)
+@each("reference, url", REFERENCES)
 def test_references_are_joined_as_browsers_do(reference: str, url: str | None) -> None:
     """`join` and `Joiner` give the same canonical URL, or None for what cannot be crawled."""
     base = "http://example.com/a/b?q"

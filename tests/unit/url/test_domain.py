@@ -11,6 +11,7 @@ import tldextract
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.url.canonical import canonicalize, host_of
 from bigcrawl.url.domain import PublicSuffixes, bundled_text
+from tests.support.running.tables import each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,8 +22,8 @@ def suffixes() -> PublicSuffixes:
     return PublicSuffixes.bundled()
 
 
-@pytest.mark.parametrize(
-    ("host", "pld"),
+@each(
+    "host, pld",
     [
         ("example.com", "example.com"),
         ("a.b.example.com", "example.com"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from bigcrawl.commands.moving.export import _lines
+from bigcrawl.commands.moving.export import _partition_lines
 from bigcrawl.commands.moving.export_file import data_of
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import CorruptionError
@@ -18,7 +18,7 @@ from bigcrawl.scheduler.queues.front_queues import level_of
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.outcomes import pack_outcomes
 from bigcrawl.scheduler.records.queued_url import QueuedUrl, encode_batch
-from bigcrawl.views.contents import Contents
+from bigcrawl.views.contents import PartitionContents
 from bigcrawl.views.partition import HeldInRedis
 from tests.support.keys import pld_key
 from tests.support.observed_rows import pack_each, unpack_each
@@ -34,9 +34,9 @@ LIMITS = PartitionLimits(host_hot_max=4, host_hot_low=2, features=(Copies(),))
 HOSTS = ("a.example", "b.example", "c.example")
 
 
-def contents_of(partition: Path, links: Path) -> Contents:
+def contents_of(partition: Path, links: Path) -> PartitionContents:
     links.mkdir()
-    found = Contents.of(partition, links, DiskFiles())
+    found = PartitionContents.of(partition, links, DiskFiles())
     assert found is not None
     return found
 
@@ -65,7 +65,7 @@ def test_every_url_is_read_once_and_in_order(tmp_path: Path, monkeypatch: pytest
     """What waits and what was admitted is what came; URLs of one host and level come as they would leave."""
     partition, admitted = a_life(tmp_path / "p0000", monkeypatch)
     contents = contents_of(tmp_path / "p0000", tmp_path / "links")
-    waiting = list(contents.waiting())
+    waiting = list(contents.waiting_urls())
     assert len(waiting) == partition.state.waiting
     assert sorted([*waiting, *admitted]) == sorted(many(3_000))
     assert contents.inbox_id == partition.manifest.inbox_id
@@ -80,10 +80,10 @@ def test_batches_that_redis_lacks_are_read(tmp_path: Path, monkeypatch: pytest.M
     """A node was killed between its commit and the admission."""
     partition, admitted = a_life(tmp_path / "p0000", monkeypatch)
     contents = contents_of(tmp_path / "p0000", tmp_path / "links")
-    assert list(contents.batches(0)) == admitted
+    assert list(contents.urls_of_batches(0)) == admitted
     [last] = partition.committed.batches(partition.manifest.batch_number - 1)
-    assert list(contents.batches(partition.manifest.batch_number - 1)) == last.urls
-    assert not list(contents.batches(partition.manifest.batch_number))
+    assert list(contents.urls_of_batches(partition.manifest.batch_number - 1)) == last.urls
+    assert not list(contents.urls_of_batches(partition.manifest.batch_number))
 
 
 def test_urls_that_redis_admitted_before_the_disk_knew_are_left_out(
@@ -91,18 +91,18 @@ def test_urls_that_redis_admitted_before_the_disk_knew_are_left_out(
 ) -> None:
     """The files are an old copy: each such URL is left out once."""
     partition, _ = a_life(tmp_path / "p0000", monkeypatch)
-    before = list(contents_of(tmp_path / "p0000", tmp_path / "before").waiting())
+    before = list(contents_of(tmp_path / "p0000", tmp_path / "before").waiting_urls())
     known = [before[3], before[40]]
     partition.fold_admitted({partition.manifest.batch_number + 1: [url.key for url in known]})
     partition.committed.make_durable()
-    after = list(contents_of(tmp_path / "p0000", tmp_path / "after").waiting())
+    after = list(contents_of(tmp_path / "p0000", tmp_path / "after").waiting_urls())
     assert after == [url for url in before if url not in known]
 
 
 def test_rows_are_those_of_the_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All seen keys and ends; of a PLD only its in-degree."""
     partition, admitted = a_life(tmp_path / "p0000", monkeypatch)
-    rows = list(contents_of(tmp_path / "p0000", tmp_path / "links").rows())
+    rows = list(contents_of(tmp_path / "p0000", tmp_path / "links").table_rows())
     assert all(len(one.keys) <= ROWS_AT_ONCE for one in rows)
     keys = {name: np.concatenate([r.keys for r in rows if r.table == name]) for name in {r.table for r in rows}}
     assert sorted(keys["seen"].tolist()) == sorted(url.key for url in many(3_000))
@@ -125,13 +125,13 @@ def test_owner_goes_on_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         partition.step([InboxEntry(f"{at}-0", batch)], 100, {})
         partition.committed.make_durable()
     assert before - set(partition.committed.own._present), "files were deleted"
-    assert len(list(contents.waiting())) > 2_000
-    assert sum(len(one.keys) for one in contents.rows() if one.table == "seen") == 3_000
+    assert len(list(contents.waiting_urls())) > 2_000
+    assert sum(len(one.keys) for one in contents.table_rows() if one.table == "seen") == 3_000
 
 
 def test_partition_without_a_manifest_has_no_contents(tmp_path: Path) -> None:
     (tmp_path / "links").mkdir()
-    assert Contents.of(tmp_path / "p0000", tmp_path / "links", DiskFiles()) is None
+    assert PartitionContents.of(tmp_path / "p0000", tmp_path / "links", DiskFiles()) is None
 
 
 def test_damage_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +142,7 @@ def test_damage_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     run.write_bytes(data)
     contents = contents_of(tmp_path / "p0000", tmp_path / "links")
     with pytest.raises(CorruptionError):
-        list(contents.rows())
+        list(contents.table_rows())
 
 
 def test_what_other_partitions_were_not_told_goes_to_them(tmp_path: Path) -> None:
@@ -151,7 +151,9 @@ def test_what_other_partitions_were_not_told_goes_to_them(tmp_path: Path) -> Non
     for at, body in ((1, page(1)), (2, edited(page(1), 1, 4))):
         sketched = rows_of((at, body), contents={1: 10, 2: 21}).tobytes()
         partition.step([InboxEntry(f"{at}-0", observed=pack_each(b"", sketched))], 0, {})
-    lines = list(_lines(contents_of(tmp_path / "p0000", tmp_path / "links"), HeldInRedis(0, []), 0, partitions=8))
+    lines = list(
+        _partition_lines(contents_of(tmp_path / "p0000", tmp_path / "links"), HeldInRedis(0, []), 0, partitions=8)
+    )
     [line] = [line for line in lines if "contents" in line]
     assert line["partition"] == 21 % 8
     assert unpack_each(data_of(line, "contents")).found.tolist() == [(21, 2, 1)]

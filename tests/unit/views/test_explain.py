@@ -16,14 +16,19 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness.dns_cache import DnsAnswer
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
 from bigcrawl.scheduler.adapter.request_codec import encode_request
-from bigcrawl.scheduler.gates.dns_answers import SharedAnswers
+from bigcrawl.scheduler.gates.dns_answers import SharedDnsAnswers
 from bigcrawl.url.canonical import UrlError
+from bigcrawl.views import locate
 from bigcrawl.views.explain import explain_url
+from bigcrawl.views.opened_crawl import open_crawl
 from tests.support.keys import KEYS, url_key
 from tests.unit.scheduler.world import World, make_config, queued, viewed, world
+from tests.unit.views.test_status import count_sent
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from bigcrawl.views.opened_crawl import OpenedCrawl
 
 URL, OTHER = "http://a.example/1", "http://a.example/2"
 
@@ -58,6 +63,57 @@ def test_url_is_found_at_each_step_of_its_life(tmp_path: Path, crawl_name: str, 
             assert (await asked(w, first))["where"] == "taken"
             found = await asked(w)
             assert (found["where"], found["ahead"], found["host_busy"]) == ("queued", 0, 1)
+
+    asyncio.run(scenario())
+
+
+def test_page_of_a_url_sends_five_commands_at_most(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Wherever the URL is, the question for the time included."""
+
+    async def sent_for(crawl: OpenedCrawl, where: str) -> None:
+        crawl.client._crawl_clock._ask_ms = 0  # a second is over
+        sent = count_sent(crawl.client)
+        assert (await explain_url(crawl, URL))["where"] == where
+        assert 0 < len(sent) <= 5, sent
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            async with open_crawl(w.config, redis_url) as crawl:
+                await sent_for(crawl, "nowhere")
+                for url in queued("http://a.example/0", URL):
+                    node.offer(url)
+                await node.pump.flush()
+                await sent_for(crawl, "inbox")
+                await w.turn(node, 1)
+                await sent_for(crawl, "queued")
+
+    asyncio.run(scenario())
+
+
+def test_url_is_found_in_a_long_queue_and_a_long_inbox(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which take several commands; a search has an end, and the explanation says so."""
+    monkeypatch.setattr(locate, "_URLS_AT_ONCE", 2)
+    monkeypatch.setattr(locate, "_ENTRIES_AT_ONCE", 1)
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, host_hot_urls=10) as w:
+            node = await w.joined()
+            for url in queued(*(f"http://a.example/before{number}" for number in range(5)), URL):
+                node.offer(url)
+            await w.turn(node, 1)
+            found = await asked(w)
+            assert (found["where"], found["ahead"]) == ("queued", 5)
+            for number in range(3):
+                node.offer(*queued(f"http://a.example/after{number}"))
+                await node.pump.flush()
+            last = await asked(w, "http://a.example/after2")
+            assert (last["where"], last["inbox_is_whole"]) == ("inbox", True)
+            monkeypatch.setattr(locate, "INBOX_ENTRIES_MAX", 2)
+            last = await asked(w, "http://a.example/after2")
+            assert (last["where"], last["inbox_is_whole"]) == ("nowhere", False)
 
     asyncio.run(scenario())
 
@@ -272,7 +328,7 @@ def test_blacklisted_address_is_named(tmp_path: Path, crawl_name: str, redis_url
         async with world(tmp_path, crawl_name, redis_url, blacklist=("203.0.113.0/24", "b.example")) as w:
             await w.joined()
             assert (await asked(w))["blacklisted"] is None
-            answers = SharedAnswers(w.client, CrawlKeys(crawl_name), w.config.dns.shared_answers)
+            answers = SharedDnsAnswers(w.client, CrawlKeys(crawl_name), w.config.dns.shared_answers)
             answers.put("a.example", DnsAnswer(("198.51.100.1", "203.0.113.9"), 60_000))
             await answers.get("a.example")  # one round trip tells and asks
             found = await asked(w)

@@ -6,7 +6,8 @@ import asyncio
 import shutil
 from typing import TYPE_CHECKING
 
-from bigcrawl.views.figures import gather
+from bigcrawl.scheduler.queues.turn_state import WINDOW_MIN
+from bigcrawl.views.figures import gather_figures
 from tests.unit.scheduler.world import queued, viewed, world
 
 if TYPE_CHECKING:
@@ -21,10 +22,10 @@ def test_partitions_that_have_not_begun_are_no_gap(tmp_path: Path, crawl_name: s
             node = await w.joined()
             node.offer(queued("http://a.example/1")[0])
             await w.turn(node, 2)
-            figures = (await viewed(w.config, gather)).plds
-            assert (figures.unread, figures.edges) == (0, 0)
+            figures = (await viewed(w.config, gather_figures)).plds
+            assert (figures.unread, figures.edges, figures.turns) == (0, 0, WINDOW_MIN)
             shutil.rmtree(w.config.crawl.crawl_dir / f"p{node.crawl.partition_of_host('a.example'):04d}")
-            figures = (await viewed(w.config, gather)).plds
+            figures = (await viewed(w.config, gather_figures)).plds
             assert (figures.unread, figures.edges) == (1, None)
 
     asyncio.run(scenario())

@@ -36,7 +36,7 @@ def test_rows_cover_the_whole_time_without_gaps(rows: int) -> None:
 
 def test_rates_are_a_second_and_levels_those_at_the_end() -> None:
     [row] = rates_of(columns_of([100, 120], [10, 50]), 5)
-    assert row["rates"] == {"pages": 2.0, "errors": 0, "dropped": 0, "new": 0, "bytes": 2e6}
+    assert row["rates"] == {"pages": 2.0, "items": 0, "errors": 0, "dropped": 0, "new": 0, "bytes": 2e6}
     assert row["levels"]["pages"] == 50
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from bigcrawl.exceptions import CorruptionError, TransientStoreError
 from bigcrawl.scheduler.queues.epoch_directory import epoch_path
-from bigcrawl.store.objects import Objects
+from bigcrawl.store.objects import ObjectStore
 from bigcrawl.store.series import SMALL_BYTES, PointSeries
 from bigcrawl.views import newest_files as module
 from bigcrawl.views.newest_files import newest_files
@@ -25,7 +25,7 @@ class Owner:
     """The owner of partition 3, which writes points, and deletes what their two newest do not need."""
 
     def __init__(self, url: str) -> None:
-        self._series = PointSeries(Objects(url), "c/p0003")
+        self._series = PointSeries(ObjectStore(url), "c/p0003")
         self.number = 0
 
     def put(self, points: int = 1) -> None:
@@ -51,13 +51,13 @@ class At:
         self.before_get: Callable[[], Any] = lambda: None
         at = self
 
-        class Watched(Objects):
+        class Watched(ObjectStore):
             def get(self, name: str) -> bytes | None:
                 at.reads += 1
                 at.before_get()
                 return super().get(name)
 
-        monkeypatch.setattr(module, "Objects", Watched)
+        monkeypatch.setattr(module, "ObjectStore", Watched)
         config = SimpleNamespace(store=SimpleNamespace(url=url), crawl=SimpleNamespace(name="c"))
         self.crawl: Any = SimpleNamespace(config=config, directory=lambda partition: place / "state" / "p0003")
 

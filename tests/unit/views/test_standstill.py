@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import pytest
-
 from bigcrawl.scheduler.crawl.survey import Survey
-from bigcrawl.views.standstill import Facts, done_in_s, standstill
+from bigcrawl.views.standstill import CrawlFacts, done_in_s, standstill_reasons
+from tests.support.running.tables import each
 
 RESTS = {"host": "a.example", "due_in_s": 12.3, "failures": 0, "why": None}
 FAILS = {"host": "a.example", "due_in_s": 1234.5, "failures": 3, "why": "timeout"}
@@ -18,9 +17,9 @@ def seen(counts: dict[str, int] | None = None, owned: int = 4, **fields: Any) ->
     return Survey(4, owned=owned, counts=Counter(counts or {}), **fields)
 
 
-def facts(survey: Survey, report: dict[str, Any] | None = None, **fields: Any) -> Facts:
+def facts(survey: Survey, report: dict[str, Any] | None = None, **fields: Any) -> CrawlFacts:
     """A crawl with one node, unless `reports` are given."""
-    return Facts(survey, **{"reports": {"n1": {"rate": 0.0, **(report or {})}}, **fields})
+    return CrawlFacts(survey, **{"reports": {"n1": {"rate": 0.0, **(report or {})}}, **fields})
 
 
 CASES = {
@@ -85,11 +84,11 @@ CASES = {
     ),
     "delays": (
         facts(seen(hosts_waiting=40, urls_queued=90), awaited=RESTS),
-        ["40 hosts rest; first due is a.example, in 12.3 s"],
+        ["40 hosts wait for their time; the next, a.example, is due in 12 s"],
     ),
     "a host that fails": (
         facts(seen(hosts_waiting=1, urls_queued=9), awaited=FAILS),
-        ["the only host rests; first due is a.example, which failed 3 times in a row by timeout, in 1,234.5 s"],
+        ["the only host waits; the next, a.example, is due in 1,234 s, because it failed 3 times in a row (timeout)"],
     ),
     "inboxes": (facts(seen(inboxes_unfolded=2, urls_inbox=80)), ["what 2 inboxes hold is not merged yet"]),
     "blacklist": (facts(seen({"withheld": 12})), ["nothing is left to fetch; 12 URLs are withheld"]),
@@ -97,17 +96,17 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_reasons(name: str) -> None:
     found, said = CASES[name]
-    assert standstill(found) == said
+    assert standstill_reasons(found) == said
     assert done_in_s(found) is None
 
 
 def test_damage_holds_the_end_up() -> None:
-    [reason] = standstill(facts(seen({"damaged": 1})))
+    [reason] = standstill_reasons(facts(seen({"damaged": 1})))
     assert "damaged partitions: use `scrapy frontier repair`, or restore" in reason
-    [reason] = standstill(facts(seen({"rejected": 2}, rejected_in=[1])))
+    [reason] = standstill_reasons(facts(seen({"rejected": 2}, rejected_in=[1])))
     assert "2 inbox entries could not be read: `scrapy frontier rejected`" in reason
 
 
@@ -116,6 +115,6 @@ def test_crawl_that_fetches_says_when_it_is_done() -> None:
     found = facts(
         seen(urls_disk=900, urls_inbox=50, urls_queued=40, urls_taken=10), reports={"a": {"rate": 3}, "b": {"rate": 7}}
     )
-    assert standstill(found) == []
-    assert standstill(found._replace(has_speed=False)) == ["its speed is 0 for now, by BIGCRAWL_SPEED"]
+    assert standstill_reasons(found) == []
+    assert standstill_reasons(found._replace(has_speed=False)) == ["its speed is 0 for now, by BIGCRAWL_SPEED"]
     assert done_in_s(found) == 100.0

@@ -7,16 +7,23 @@ from typing import TYPE_CHECKING, Any
 from bigcrawl.commands.looking.sizes import page_bytes, redis_bytes
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.crawl.survey import survey
-from bigcrawl.views.opened_crawl import opened
-from bigcrawl.views.status import _awaited_host, _tail, status_of
+from bigcrawl.views.activity.crawls import crawls_of
+from bigcrawl.views.activity.events import events_of
+from bigcrawl.views.activity.recent import recent_of
+from bigcrawl.views.errors import read_errors
+from bigcrawl.views.history import history_of
+from bigcrawl.views.opened_crawl import open_crawl
+from bigcrawl.views.status import _awaited_host, _slowest_host, read_nodes, status_of
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.gates.test_speed import awaited
 from tests.unit.scheduler.world import connected, queued, viewed, world
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.views.opened_crawl import OpenedCrawl
 
 COMMANDS_MAX = 5
 
@@ -44,15 +51,15 @@ async def test_tail_is_of_the_host_with_the_most_urls(tmp_path: Path, crawl_name
     with PrivateRedis(aof=False) as server:
         async with world(tmp_path, crawl_name, server.url, host_delay=2) as w:
             await w.joined()
-            async with opened(w.config, server.url) as crawl:
+            async with open_crawl(w.config, server.url) as crawl:
                 reports: list[dict[str, Any]] = [{}, {"longest": None}]
-                assert await _tail(crawl, reports) is None
+                assert await _slowest_host(crawl, reports) is None
                 reports += [{"longest": ["few.example", 3]}, {"longest": ["most.example", 10]}]
                 tail = {"host": "most.example", "urls": 10}
-                assert await _tail(crawl, reports) == {**tail, "rest_s": 2.0, "least_s": 20.0}
+                assert await _slowest_host(crawl, reports) == {**tail, "rest_s": 2.0, "least_s": 20.0}
                 key = crawl.keys(crawl.place_of("http://most.example/").partition).host + "most.example"
                 await crawl.client.command("HSET", key, "delay", 30_000)
-                assert await _tail(crawl, reports) == {**tail, "rest_s": 30.0, "least_s": 300.0}
+                assert await _slowest_host(crawl, reports) == {**tail, "rest_s": 30.0, "least_s": 300.0}
 
 
 @awaited
@@ -64,7 +71,7 @@ async def test_status_asked_every_second_sends_five_commands_at_most(tmp_path: P
             for url in queued(*(f"http://h{number}.example/" for number in range(9))):
                 node.offer(url)
             await w.turn(node)
-            async with opened(w.config, server.url) as crawl:
+            async with open_crawl(w.config, server.url) as crawl:
                 first = await status_of(crawl)
                 crawl.client._crawl_clock._ask_ms = 0  # a second is over
                 sent = count_sent(crawl.client)
@@ -78,16 +85,37 @@ async def test_status_asked_every_second_sends_five_commands_at_most(tmp_path: P
             assert again["urls"]["seen"] == 9
 
 
+@awaited
+async def test_each_view_that_a_dashboard_asks_for_again_sends_five_commands_at_most(
+    tmp_path: Path, crawl_name: str
+) -> None:
+    """On a crawl that is kept open. A list of hosts reads each partition: the dashboard asks for it seldom."""
+    views = (history_of, read_nodes, read_errors, recent_of, events_of, crawls_of)
+    with PrivateRedis(aof=False) as server:
+        async with world(tmp_path, crawl_name, server.url, partitions=256) as w:
+            await w.joined()
+            async with open_crawl(w.config, server.url) as crawl:
+                await status_of(crawl)
+                sent = {view.__name__: await commands_of(crawl, view) for view in views}
+    assert {name for name, count in sent.items() if not 0 < count <= COMMANDS_MAX} == set(), sent
+
+
+async def commands_of(crawl: OpenedCrawl, view: Callable[[OpenedCrawl], Awaitable[object]]) -> int:
+    sent = count_sent(crawl.client)
+    await view(crawl)
+    return len(sent)
+
+
 def count_sent(client: RedisClient) -> list[Any]:
     """Every command that the client sends from now on."""
     sent: list[Any] = []
-    talk = client._servers.connections.talk
+    talk = client._servers.connections.send_commands
 
     async def counted(rows: Any) -> Any:
         sent.extend(rows)
         return await talk(rows)
 
-    client._servers.connections.talk = counted  # type: ignore[method-assign]
+    client._servers.connections.send_commands = counted  # type: ignore[method-assign]
     return sent
 
 
@@ -103,5 +131,5 @@ async def test_sizes_are_asked_where_they_are(tmp_path: Path, crawl_name: str) -
     with PrivateRedis(aof=False) as server:
         async with world(tmp_path, crawl_name, server.url) as w:
             await w.joined()
-            async with opened(w.config, server.url) as crawl:
+            async with open_crawl(w.config, server.url) as crawl:
                 assert await redis_bytes(crawl) > 100_000

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.exceptions import TransientStoreError
-from bigcrawl.page_store.uploads import Uploads
-from bigcrawl.store.whole_files import WholeFiles
+from bigcrawl.page_store.uploads import DirectoryUploads
+from bigcrawl.store.whole_files import StoredFiles
 from bigcrawl.warc.directory_mark import MARK, DirectoryMark
 from bigcrawl.warc.segments import WarcWriter
 from tests.unit.page_index.test_index_files import URLS, warc_file
@@ -44,8 +44,8 @@ def test_no_file_is_begun_where_the_directory_is_not(tmp_path: Path) -> None:
 def test_writers_of_one_directory_have_one_mark(tmp_path: Path) -> None:
     """Whoever comes first makes it; a disk that is full makes none, and is asked again."""
     first, second = DirectoryMark(tmp_path), DirectoryMark(tmp_path)
-    assert first._make() == second._make()
-    assert first.require() == second.require() == DirectoryMark(tmp_path).require()
+    assert first._make_mark() == second._make_mark()
+    assert first.require_id() == second.require_id() == DirectoryMark(tmp_path).require_id()
     assert [path.name for path in tmp_path.iterdir()] == [MARK]
 
 
@@ -58,10 +58,10 @@ def test_a_full_disk_leaves_no_half_of_a_mark(tmp_path: Path, monkeypatch: pytes
     mark = DirectoryMark(tmp_path)
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="full"):
-        mark.require()
+        mark.require_id()
     assert not list(tmp_path.iterdir())
     monkeypatch.undo()
-    assert mark.require()
+    assert mark.require_id()
 
 
 def test_no_file_is_moved_to_a_store_that_is_not_mounted(tmp_path: Path) -> None:
@@ -69,11 +69,11 @@ def test_no_file_is_moved_to_a_store_that_is_not_mounted(tmp_path: Path) -> None
     directory, place, away = (tmp_path / name for name in ("warc", "store", "away"))
     directory.mkdir()
     place.mkdir()
-    DirectoryMark(directory).require()
+    DirectoryMark(directory).require_id()
 
     def moved() -> int:
-        store = WholeFiles(f"file://{place}", "S")
-        return sum(not done.problem for done in Uploads(store, (), ()).of_directory(directory))
+        store = StoredFiles(f"file://{place}", "S")
+        return sum(not done.problem for done in DirectoryUploads(store, (), ()).of_directory(directory))
 
     first = warc_file(directory, URLS)
     assert moved() == 1
@@ -96,30 +96,30 @@ def test_a_directory_that_is_not_mounted_at_a_start_is_not_taken_for_a_new_one(t
     place, away, record = tmp_path / "warc", tmp_path / "away", tmp_path / "marks"
     place.mkdir()
     record.write_text(f"0123456789abcdef {tmp_path}/other\n0123")  # as a machine that went down leaves it
-    name = DirectoryMark(place, record=record).require()
-    assert DirectoryMark(place, record=record).require() == name
+    name = DirectoryMark(place, record=record).require_id()
+    assert DirectoryMark(place, record=record).require_id() == name
     assert record.read_text().count(name) == 1
     place.rename(away)
     for number in range(2):
         place.mkdir()
         (place / "pages").touch()
         if number:
-            DirectoryMark(place).require()  # another crawl's
+            DirectoryMark(place).require_id()  # another crawl's
         for _ in range(2):
             mark = DirectoryMark(place, record=record)
             with pytest.raises(FileNotFoundError, match=f"mount it.* after removing {record}"):
-                mark.require()
+                mark.require_id()
         assert len(list(place.iterdir())) == 1 + number
         place.rename(tmp_path / f"other-{number}")
     away.rename(place)
-    assert mark.require() == DirectoryMark(place, record=record).require() == name
+    assert mark.require_id() == DirectoryMark(place, record=record).require_id() == name
     place.rename(away)
     place.mkdir()
     record.unlink()
-    assert DirectoryMark(place, record=record).require() != name
+    assert DirectoryMark(place, record=record).require_id() != name
 
 
 def test_nothing_is_recorded_where_there_is_no_state_directory(tmp_path: Path) -> None:
     record = tmp_path / "state" / "marks"
-    assert DirectoryMark(tmp_path, record=record).require()
+    assert DirectoryMark(tmp_path, record=record).require_id()
     assert not record.parent.exists()

@@ -10,10 +10,10 @@ import pytest
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.warc.group_commit import GroupCommit
-from bigcrawl.warc.origins import Origins
+from bigcrawl.warc.origins import RecentOrigins
 from bigcrawl.warc.records import new_record_id
-from bigcrawl.warc.recovery import recover
-from bigcrawl.warc.segments import Sealing, WarcWriter
+from bigcrawl.warc.recovery import recover_directory
+from bigcrawl.warc.segments import SealingOptions, WarcWriter
 from tests.support.running.processes import wait_until
 from tests.unit.warc.medium import Lost, Medium
 from tests.unit.warc.reading import exchange, numbers_of, read_checked
@@ -33,9 +33,14 @@ class Store:
     def __init__(self, directory: Path, *, bytes_max: int = 1 << 30, interval_s: float | None = 0.0) -> None:
         self.disk = Medium()
         self.clock = ManualClock(1_700_000_000_000)
-        self.commit = GroupCommit(lambda: self.writer.syncing(), interval_s, self.clock)  # noqa: PLW0108 - made below
+        self.commit = GroupCommit(lambda: self.writer.sync_function(), interval_s, self.clock)  # noqa: PLW0108 - made below
         self.writer = WarcWriter(
-            directory, "c", "n", files=self.disk, sealing=Sealing(bytes_max, self.commit.submit), origins=Origins(4)
+            directory,
+            "c",
+            "n",
+            files=self.disk,
+            sealing=SealingOptions(bytes_max, self.commit.submit),
+            origins=RecentOrigins(4),
         )
 
     def write(self, number: int, body: bytes = b"<p>a page</p>") -> bool:
@@ -51,7 +56,7 @@ class Store:
 
 def found(directory: Path) -> list[int]:
     """The exchanges in the files of a directory, after recovery."""
-    recover(directory)
+    recover_directory(directory)
     return sorted(number for path in directory.glob("*.gz") for number in numbers_of(read_checked(path)))
 
 
@@ -67,12 +72,12 @@ def test_after_a_power_cut_every_safe_page_is_there(tmp_path: Path, lost: Lost, 
     for number in range(PAGES):
         store.write(number)
         if moments.random() < CUT:
-            wait_until(lambda: store.commit.safe > number - 20, "the disk keeps up")  # noqa: B023
-            safe, medium = store.commit.safe, tmp_path / f"cut{number}"
+            wait_until(lambda: store.commit.safe_count > number - 20, "the disk keeps up")  # noqa: B023
+            safe, medium = store.commit.safe_count, tmp_path / f"cut{number}"
             store.disk.cut_power(medium, lost, losses)
             cuts.append((safe, medium))
     assert store.end()
-    assert store.commit.safe == PAGES
+    assert store.commit.safe_count == PAGES
     assert found(directory) == list(range(PAGES))
     assert len(cuts) > 10
     for safe, medium in cuts:
@@ -90,14 +95,14 @@ def test_after_a_power_cut_every_copy_has_its_original(tmp_path: Path, lost: Los
     for number in range(PAGES):
         copies += store.write(number, b"%0600d" % (number // 20 * 3 + number % 3))
         if moments.random() < CUT:
-            wait_until(lambda: store.commit.safe > number - 20, "the disk keeps up")  # noqa: B023
-            safe, medium = store.commit.safe, tmp_path / f"cut{number}"
+            wait_until(lambda: store.commit.safe_count > number - 20, "the disk keeps up")  # noqa: B023
+            safe, medium = store.commit.safe_count, tmp_path / f"cut{number}"
             store.disk.cut_power(medium, lost, moments)
             cuts.append((safe, medium))
     assert store.end()
     assert copies, "while the file of the original is being closed, a copy is stored whole"
     for safe, medium in [*cuts, (PAGES, directory)]:
-        recover(medium)
+        recover_directory(medium)
         records = [record for path in medium.glob("*.gz") for record in read_checked(path)]
         originals = {record.headers["WARC-Record-ID"] for record in records if record.type == "response"}
         pages = [record for record in records if record.type in ("response", "revisit")]
@@ -113,9 +118,9 @@ def test_one_sync_is_for_all_that_was_written_before_it(tmp_path: Path) -> None:
     for number in range(100):
         store.write(number)
         assert store.disk.is_syncing.wait(60)
-    assert store.commit.safe == 0
+    assert store.commit.safe_count == 0
     store.disk.may_sync.set()
-    wait_until(lambda: store.commit.safe == 100, "all are safe")
+    wait_until(lambda: store.commit.safe_count == 100, "all are safe")
     assert store.disk.syncs == 2
     assert store.end()
 
@@ -124,7 +129,7 @@ def test_nothing_is_synced_where_nothing_is_asked_for(tmp_path: Path) -> None:
     """Then what the kernel has counts as safe; closing syncs it."""
     store = Store(tmp_path, interval_s=None)
     store.write(0)
-    assert store.commit.safe == 1
+    assert store.commit.safe_count == 1
     assert store.end()
     assert found(tmp_path) == [0]
 
@@ -137,7 +142,7 @@ def test_disk_that_hangs_makes_nothing_safe_and_keeps_nobody(tmp_path: Path) -> 
     assert store.disk.is_syncing.wait(60)
     store.clock.advance(12_000)
     assert store.commit.late_ms == 12_000
-    assert store.commit.safe == 0
+    assert store.commit.safe_count == 0
     store.commit.submit(store.writer.close)
     assert not store.commit.end(0.01)
     store.disk.may_sync.set()
@@ -155,10 +160,10 @@ def test_disk_that_fails_makes_nothing_safe_until_it_is_written_again(tmp_path: 
     store.write(1)
     store.commit.begin_again()
     store.writer.give_up_file()
-    assert (store.commit.written, store.commit.safe) == (0, 0)
+    assert (store.commit.written, store.commit.safe_count) == (0, 0)
     for number in range(2):
         store.write(number)
-    wait_until(lambda: store.commit.safe == 2, "both are safe")
+    wait_until(lambda: store.commit.safe_count == 2, "both are safe")
     assert store.end()
     assert set(found(tmp_path)) == {0, 1}
 
@@ -188,8 +193,8 @@ def test_somebody_in_a_hurry_does_not_wait_for_the_next_sync(tmp_path: Path) -> 
     store.write(1)
     store.commit.hurry()
     store.disk.may_sync.set()
-    wait_until(lambda: store.commit.safe == 2, "the second is safe")
+    wait_until(lambda: store.commit.safe_count == 2, "the second is safe")
     store.write(2)
     store.commit.hurry()
-    wait_until(lambda: store.commit.safe == 3, "the third is safe")
+    wait_until(lambda: store.commit.safe_count == 3, "the third is safe")
     assert store.end()

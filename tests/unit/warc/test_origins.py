@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bigcrawl.warc.origins import COPY_BYTES_MIN, URL_CHARS_MAX, Origins
+from bigcrawl.warc.origins import COPY_BYTES_MIN, URL_CHARS_MAX, RecentOrigins
 from bigcrawl.warc.records import Exchange, Origin, payload_sha1
 from tests.support.sha1_collision import FIRST, SECOND
 from tests.unit.warc.reading import exchange
@@ -24,18 +24,18 @@ class File:
 FILE = File()
 
 
-def written(origins: Origins, *exchanges: Exchange, file: File = FILE) -> None:
+def written(origins: RecentOrigins, *exchanges: Exchange, file: File = FILE) -> None:
     for one in exchanges:
         origins.remember(one, origins.look_up(one, file)[0], file)
 
 
-def origin_of(origins: Origins, one: Exchange, file: File = FILE) -> Origin | None:
+def origin_of(origins: RecentOrigins, one: Exchange, file: File = FILE) -> Origin | None:
     return origins.look_up(one, file)[1]
 
 
 def test_a_copy_knows_the_record_that_was_written() -> None:
     """Its address, date and id; the same body of any other page."""
-    origins = Origins(10)
+    origins = RecentOrigins(10)
     assert origin_of(origins, stored(1)) is None
     written(origins, stored(1))
     assert origin_of(origins, stored(2, status=404)) == Origin("http://a.example/1", stored(1).date_ms, b"<urn:uuid:1>")
@@ -44,7 +44,7 @@ def test_a_copy_knows_the_record_that_was_written() -> None:
 
 def test_another_body_with_the_same_sha1_is_no_copy() -> None:
     """Two such bodies were published; the bytes of the second are stored too."""
-    origins = Origins(10)
+    origins = RecentOrigins(10)
     assert payload_sha1(stored(1, FIRST)) == payload_sha1(stored(2, SECOND))
     written(origins, stored(1, FIRST))
     assert origin_of(origins, stored(2, SECOND)) is None
@@ -57,7 +57,7 @@ def test_another_body_with_the_same_sha1_is_no_copy() -> None:
 
 def test_a_record_of_another_file_is_an_original_once_that_file_is_sealed() -> None:
     """Until then a power cut may keep the copy and lose the original; so it is stored whole, and is an original."""
-    origins, first, second = Origins(10), File(), File()
+    origins, first, second = RecentOrigins(10), File(), File()
     written(origins, stored(1), file=first)
     assert origin_of(origins, stored(2), first) is not None
     assert origin_of(origins, stored(2), second) is None
@@ -73,7 +73,7 @@ def test_a_record_of_another_file_is_an_original_once_that_file_is_sealed() -> N
 
 def test_least_recently_used_payloads_are_forgotten() -> None:
     """What is looked up is kept."""
-    origins = Origins(2)
+    origins = RecentOrigins(2)
     first, second, third = (stored(number, BODY + b"%d" % number) for number in range(3))
     written(origins, first, second)
     origins.look_up(first, FILE)
@@ -92,15 +92,15 @@ def test_what_may_not_be_referred_to_is_not_remembered() -> None:
         stored(1, url=long),
         exchange(1, BODY),
     ):
-        origins = Origins(10)
+        origins = RecentOrigins(10)
         written(origins, one)
         assert len(origins._origins) == 0
-    written(nothing := Origins(0), stored(1))
+    written(nothing := RecentOrigins(0), stored(1))
     assert origin_of(nothing, stored(2)) is None
 
 
 def test_an_incomplete_body_is_nobodys_copy() -> None:
     """Its bytes are those of another, and its page is not."""
-    origins = Origins(10)
+    origins = RecentOrigins(10)
     written(origins, stored(1))
     assert origin_of(origins, stored(2, truncated="disconnect")) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bigcrawl.warc.origins import Origins
+from bigcrawl.warc.origins import RecentOrigins
 from bigcrawl.warc.reading import find_page
 from bigcrawl.warc.segments import WarcWriter
 from tests.unit.warc.reading import exchange, gzip_members, parse_record
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def test_a_page_is_found_that_is_stored_by_reference(tmp_path: Path) -> None:
     """Where its own record is, with its headers."""
-    writer = WarcWriter(tmp_path, "c", "n", origins=Origins(10))
+    writer = WarcWriter(tmp_path, "c", "n", origins=RecentOrigins(10))
     for number in range(2):
         writer.write(exchange(number, b"%0600d" % 1, record_id=b"<urn:uuid:%d>" % number))
     writer.close()

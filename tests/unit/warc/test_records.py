@@ -13,12 +13,13 @@ from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from bigcrawl.exceptions import ContractError
 from bigcrawl.warc.records import (
+    Conversion,
     Exchange,
     Note,
     Origin,
     exchange_records,
-    metadata_record,
     new_record_id,
+    related_record,
     warcinfo_record,
 )
 from tests.unit.warc.reading import Record, exchange, parse_record
@@ -65,7 +66,7 @@ def test_note_refers_to_its_page_and_forges_no_record() -> None:
     assert page.record_id is not None
     assert response.headers["WARC-Record-ID"] == page.record_id.decode()
     fields = {"robots": "noindex", "canonical": "http://a.example/x\r\n\r\nWARC/1.1\r\nevil: \u00e9"}
-    data = metadata_record(Note("http://a.example/7", page.record_id, 1_700_000_000_123, fields), INFO_ID)
+    data = related_record(Note("http://a.example/7", page.record_id, 1_700_000_000_123, fields), INFO_ID)
     note = parse_record(data)
     assert note.type == "metadata"
     assert note.headers["WARC-Refers-To"] == response.headers["WARC-Record-ID"]
@@ -74,6 +75,24 @@ def test_note_refers_to_its_page_and_forges_no_record() -> None:
     lines = note.block.decode().split("\r\n")
     assert lines == ["robots: noindex", "canonical: http://a.example/x WARC/1.1 evil: \u00e9", ""]
     assert [record.rec_type for record in WarcioIterator(BytesIO(data))] == ["metadata"]
+    assert len(list(FastwarcIterator(BytesIO(data)))) == 1
+
+
+def test_another_form_of_a_page_refers_to_its_answer() -> None:
+    """A conversion record with a type of its own; two readers read it, and nothing of the page forges a record."""
+    page = exchange(7, record_id=new_record_id())
+    assert page.record_id is not None
+    block = "<p>\u00e9</p>\r\n\r\nWARC/1.1".encode()
+    item = Conversion("http://a.example/7#x", page.record_id, 1_700_000_000_123, "text/html; charset=utf-8", block)
+    data = related_record(item, INFO_ID)
+    record = parse_record(data)
+    assert record.type == "conversion"
+    assert record.headers["WARC-Refers-To"] == page.record_id.decode()
+    assert record.headers["WARC-Target-URI"] == "http://a.example/7"
+    assert record.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert record.headers["WARC-Payload-Digest"] == record.headers["WARC-Block-Digest"] == digest(block)
+    assert record.block == block
+    assert [found.rec_type for found in WarcioIterator(BytesIO(data))] == ["conversion"]
     assert len(list(FastwarcIterator(BytesIO(data)))) == 1
 
 

@@ -14,9 +14,9 @@ from isal import isal_zlib
 from bigcrawl.warc import members
 from bigcrawl.warc.files import lock_named
 from bigcrawl.warc.records import exchange_records
-from bigcrawl.warc.recovery import Recovered, recover, recover_file
+from bigcrawl.warc.recovery import RecoveredFile, recover_directory, recover_file
 from bigcrawl.warc.segments import WarcWriter
-from bigcrawl.warc.verification import verify
+from bigcrawl.warc.verification import verify_file
 from tests.unit.warc.elsewhere import grow_old
 from tests.unit.warc.medium import Lost, Medium, Survivors
 from tests.unit.warc.reading import exchange, gzip_members, numbers_of, read_checked
@@ -66,7 +66,7 @@ def test_file_torn_at_any_byte_keeps_every_whole_record(tmp_path: Path) -> None:
         whole = sum(end <= size for end in ends)
         kept = ends[whole - 1]
         path = tmp_path / "c.warc.gz"
-        assert recover(tmp_path) == [Recovered(path, whole, kept, size - kept)]
+        assert recover_directory(tmp_path) == [RecoveredFile(path, whole, kept, size - kept)]
         assert os.listdir(tmp_path) == ["c.warc.gz"]  # noqa: PTH208
         found = path.read_bytes()
         assert found == data[:kept]
@@ -87,7 +87,7 @@ def test_record_that_ends_where_a_read_ends_costs_none_behind_it(
         monkeypatch.setattr(members, "CHUNK", piece)
         abandon(tmp_path, data[:-1])
         path = tmp_path / "c.warc.gz"
-        assert recover(tmp_path) == [Recovered(path, len(ends) - 1, ends[-2], len(data) - 1 - ends[-2])]
+        assert recover_directory(tmp_path) == [RecoveredFile(path, len(ends) - 1, ends[-2], len(data) - 1 - ends[-2])]
         path.unlink()
 
 
@@ -96,10 +96,10 @@ def test_file_without_a_whole_record_is_removed(tmp_path: Path) -> None:
     data = warc_bytes(tmp_path, 1)
     path = abandon(tmp_path, data[:50])
     empty = abandon(tmp_path, b"", "e.warc.gz.open")
-    assert recover(tmp_path) == [], "their writers may be about to write"
+    assert recover_directory(tmp_path) == [], "their writers may be about to write"
     grow_old(path)
     grow_old(empty)
-    assert recover(tmp_path) == [Recovered(path, 0, 0, 50), Recovered(empty, 0, 0, 0)]
+    assert recover_directory(tmp_path) == [RecoveredFile(path, 0, 0, 50), RecoveredFile(empty, 0, 0, 0)]
     assert not list(tmp_path.iterdir())
 
 
@@ -112,7 +112,7 @@ def test_file_of_a_live_writer_is_not_touched(tmp_path: Path) -> None:
     with path.open("ab") as other:
         other.write(b"the beginning of a record")
     before = path.read_bytes()
-    assert recover(tmp_path) == []
+    assert recover_directory(tmp_path) == []
     assert path.read_bytes() == before
     writer.close()
 
@@ -136,7 +136,7 @@ def test_file_whose_final_name_is_taken_waits_and_holds_up_nobody(tmp_path: Path
     (tmp_path / "a.warc.gz").write_bytes(b"other")
     abandon(tmp_path, data, "a.warc.gz.open")
     abandon(tmp_path, data, "b.warc.gz.open")
-    assert [recovered.path.name for recovered in recover(tmp_path)] == ["b.warc.gz"]
+    assert [recovered.path.name for recovered in recover_directory(tmp_path)] == ["b.warc.gz"]
     assert (tmp_path / "a.warc.gz").read_bytes() == b"other"
     assert (tmp_path / "a.warc.gz.open").read_bytes() == data
 
@@ -157,7 +157,7 @@ def test_damage_is_kept_beside_the_file(tmp_path: Path, was_complete: bool) -> N
     sound = data[: ends[1]] + data[until:]
     records = len(ends) - 1 if was_complete else 2
     found = recover_file(tmp_path / "c.warc.gz.open", was_complete=was_complete)
-    assert found == Recovered(path, records, len(sound), len(data) - len(sound))
+    assert found == RecoveredFile(path, records, len(sound), len(data) - len(sound))
     assert path.read_bytes() == sound
     assert len(read_checked(path)) == records
     assert (tmp_path / "c.warc.gz.damaged").read_bytes() == damaged[ends[1] : until]
@@ -192,7 +192,7 @@ def test_blocks_never_written_are_cut_off(tmp_path: Path) -> None:
     """A tail of zeros, which a power failure leaves, holds nothing to keep."""
     data = warc_bytes(tmp_path, 1)
     abandon(tmp_path, data + bytes(300_000))
-    assert recover(tmp_path) == [Recovered(tmp_path / "c.warc.gz", 3, len(data), 300_000)]
+    assert recover_directory(tmp_path) == [RecoveredFile(tmp_path / "c.warc.gz", 3, len(data), 300_000)]
     assert os.listdir(tmp_path) == ["c.warc.gz"]  # noqa: PTH208
 
 
@@ -200,9 +200,9 @@ def test_recovery_stops_when_told_and_leaves_the_file_for_the_next_time(tmp_path
     """A node that closes does not wait for a long scan."""
     data = warc_bytes(tmp_path, 2)
     path = abandon(tmp_path, data + b"torn")
-    assert recover(tmp_path, should_stop=lambda: True) == []
+    assert recover_directory(tmp_path, should_stop=lambda: True) == []
     assert path.read_bytes() == data + b"torn"
-    assert [recovered.cut_bytes for recovered in recover(tmp_path)] == [4]
+    assert [recovered.cut_bytes for recovered in recover_directory(tmp_path)] == [4]
 
 
 def test_records_larger_than_a_buffer_are_recovered_and_verified(tmp_path: Path) -> None:
@@ -211,8 +211,8 @@ def test_records_larger_than_a_buffer_are_recovered_and_verified(tmp_path: Path)
     data = warc_bytes(tmp_path, 2, body)
     path = tmp_path / "c.warc.gz"
     abandon(tmp_path, data[:-1])
-    assert [recovered.kept_records for recovered in recover(tmp_path)] == [4]
-    assert verify(path) == (4, 0, "")
+    assert [recovered.kept_records for recovered in recover_directory(tmp_path)] == [4]
+    assert verify_file(path) == (4, 0, "")
     assert [r.body for r in read_checked(path) if r.type == "response"] == [body, body]
 
 
@@ -223,7 +223,7 @@ def test_verify_reports_any_flipped_byte(tmp_path: Path) -> None:
     for at in range(start, len(data)):
         flipped = data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]
         path.write_bytes(flipped)
-        count, _, problem = verify(path)
+        count, _, problem = verify_file(path)
         if not problem:
             assert gzip_members(flipped) == gzip_members(data)
         else:
@@ -237,7 +237,7 @@ def test_verify_reports_a_torn_tail(tmp_path: Path) -> None:
     start, path = member_ends(data)[-2], tmp_path / "c.warc.gz"
     for size in range(start + 1, len(data)):
         path.write_bytes(data[:size])
-        assert verify(path) == (2, 1, f"torn record at byte {start}")
+        assert verify_file(path) == (2, 1, f"torn record at byte {start}")
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_verify_reports_records_that_gzip_cannot_see(tmp_path: Path, change, pro
     packed = [part if part == b"this is no gzip member" else isal_zlib.compress(part, 2, 31) for part in parts]
     path = tmp_path / "c.warc.gz"
     path.write_bytes(b"".join(packed))
-    count, places, found = verify(path)
+    count, places, found = verify_file(path)
     assert places == 1
     assert count == len(packed) - 1
     assert problem in found
@@ -284,7 +284,7 @@ def test_every_acknowledged_exchange_survives_kill_9(tmp_path: Path) -> None:
     assert acknowledged == list(range(len(acknowledged)))
     for path in tmp_path.glob("*.open"):  # one that had just been begun, and is empty, is closed when it is quiet
         grow_old(path)
-    assert len(recover(tmp_path)) <= 1
+    assert len(recover_directory(tmp_path)) <= 1
     files = sorted(tmp_path.iterdir(), key=lambda path: path.name.split("-")[-2])
     assert len(files) > 1
     assert {path.suffix for path in files} == {".gz"}

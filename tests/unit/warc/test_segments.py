@@ -14,10 +14,10 @@ import pytest
 from bigcrawl.clock import ManualClock
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.warc.files import OsFiles
-from bigcrawl.warc.origins import Origins
+from bigcrawl.warc.origins import RecentOrigins
 from bigcrawl.warc.records import new_record_id
-from bigcrawl.warc.recovery import recover
-from bigcrawl.warc.segments import Sealing, WarcWriter
+from bigcrawl.warc.recovery import recover_directory
+from bigcrawl.warc.segments import SealingOptions, WarcWriter
 from tests.unit.warc.elsewhere import grow_old
 from tests.unit.warc.reading import exchange, numbers_of, read_checked
 
@@ -84,7 +84,7 @@ def test_file_is_open_while_written_and_sealed_on_close(tmp_path: Path) -> None:
 
 def test_full_file_is_sealed_and_the_next_begun(tmp_path: Path) -> None:
     """A file that has reached bytes_max is sealed at once; each file has its own warcinfo."""
-    writer = WarcWriter(tmp_path, "c", "n", sealing=Sealing(1))
+    writer = WarcWriter(tmp_path, "c", "n", sealing=SealingOptions(1))
     for number in range(3):
         writer.write(exchange(number))
         assert not list(tmp_path.glob("*.open"))
@@ -97,7 +97,7 @@ def test_full_file_is_sealed_and_the_next_begun(tmp_path: Path) -> None:
 def test_copies_of_what_was_written_are_stored_by_reference(tmp_path: Path) -> None:
     """Also across files; what a failed write did not store is no original."""
     files = FailingFiles()
-    writer = WarcWriter(tmp_path, "c", "n", files=files, sealing=Sealing(1_000), origins=Origins(100))
+    writer = WarcWriter(tmp_path, "c", "n", files=files, sealing=SealingOptions(1_000), origins=RecentOrigins(100))
     pages = [exchange(number, b"%01000d" % (number % 2), record_id=new_record_id()) for number in range(6)]
     files.room = 100
     with pytest.raises(TransientStoreError):
@@ -203,7 +203,7 @@ def test_file_that_cannot_be_sealed_is_left_to_recovery(tmp_path: Path, call: st
     files.failing, files.room = set(), None
     assert [path.suffix for path in tmp_path.iterdir()] == [".open"]
     writer.write(exchange(2))
-    (recovered,) = recover(tmp_path)
+    (recovered,) = recover_directory(tmp_path)
     assert numbers_of(read_checked(recovered.path)) == [0]
     writer.close()
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".gz", ".gz"]
@@ -269,7 +269,7 @@ def test_file_taken_by_a_recovering_node_before_its_lock_is_not_written(tmp_path
             if self.races:
                 self.races -= 1
                 grow_old(path)  # as by a clock of the file system that jumps
-                assert [r.kept_records for r in recover(path.parent)] == [0]
+                assert [r.kept_records for r in recover_directory(path.parent)] == [0]
             return fd
 
     writer = WarcWriter(tmp_path, "c", "n", files=RacedFiles())
@@ -292,7 +292,7 @@ def test_a_recovery_does_not_take_a_file_that_is_being_begun(tmp_path: Path) -> 
         def create(self, path: Path) -> int:
             fd = super().create(path)
             if not closings:
-                assert recover(path.parent, files=SlowFiles()) == []
+                assert recover_directory(path.parent, files=SlowFiles()) == []
             return fd
 
     writer = WarcWriter(tmp_path, "c", "n", files=VisitedFiles())
@@ -308,7 +308,7 @@ def test_a_recovery_does_not_take_a_file_that_is_being_begun(tmp_path: Path) -> 
 def test_sealing_may_run_elsewhere(tmp_path: Path) -> None:
     """A full file is handed to seal_in, and writing goes on in the next before it is sealed."""
     waiting: list[Callable[[], bool]] = []
-    writer = WarcWriter(tmp_path, "c", "n", sealing=Sealing(1, waiting.append))
+    writer = WarcWriter(tmp_path, "c", "n", sealing=SealingOptions(1, waiting.append))
     writer.write(exchange(0))
     writer.write(exchange(1))
     assert len(list(tmp_path.glob("*.open"))) == 2
@@ -327,7 +327,7 @@ def test_a_file_is_sealed_once(tmp_path: Path) -> None:
             closed.append(fd)
             super().close(fd)
 
-    writer = WarcWriter(tmp_path, "c", "n", sealing=Sealing(1, waiting.append), files=CountingFiles())
+    writer = WarcWriter(tmp_path, "c", "n", sealing=SealingOptions(1, waiting.append), files=CountingFiles())
     writer.write(exchange(0))
     (seal,) = waiting
     assert seal()
@@ -340,9 +340,8 @@ def test_a_file_is_sealed_once(tmp_path: Path) -> None:
 FULL_DISK = """
 import resource, sys
 from bigcrawl.exceptions import TransientStoreError
-from bigcrawl.warc.origins import Origins
 from bigcrawl.warc.records import new_record_id
-from bigcrawl.warc.segments import Sealing, WarcWriter
+from bigcrawl.warc.segments import WarcWriter
 from tests.unit.warc.reading import exchange
 
 writer = WarcWriter(sys.argv[1], "c", "n")

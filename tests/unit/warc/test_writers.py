@@ -12,7 +12,7 @@ import pytest
 from bigcrawl.clock import ManualClock
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.warc.files import lacks_locks
-from bigcrawl.warc.recovery import PerhapsWrittenError, recover, recover_file
+from bigcrawl.warc.recovery import PerhapsWrittenError, recover_directory, recover_file
 from bigcrawl.warc.segments import WarcWriter
 from bigcrawl.warc.writers import QUIET_S
 from tests.unit.warc.elsewhere import grow_old, write_elsewhere
@@ -43,14 +43,14 @@ def test_file_of_another_machine_is_closed_only_once_it_is_quiet(
     with opened(writer).open("ab") as file:
         file.write(b"the beginning of a record")
     before = opened(writer).read_bytes()
-    assert recover(tmp_path) == []
+    assert recover_directory(tmp_path) == []
     assert opened(writer).read_bytes() == before
     assert "1 files in" in caplog.text
     assert "other machines" in caplog.text
     with pytest.raises(PerhapsWrittenError, match="may be written there; call again later"):
         recover_file(opened(writer))
     grow_old(opened(writer))
-    (found,) = recover(tmp_path)
+    (found,) = recover_directory(tmp_path)
     assert found.cut_bytes == 25
     assert stored(tmp_path) == [0]
 
@@ -63,18 +63,18 @@ def test_file_of_this_machine_is_closed_at_once(tmp_path: Path) -> None:
     writer.close()
     (tmp_path / name.removesuffix(".open")).unlink()
     (tmp_path / name).write_bytes(data)
-    assert [found.kept_records for found in recover(tmp_path)] == [3]
+    assert [found.kept_records for found in recover_directory(tmp_path)] == [3]
 
 
 def test_a_writer_that_shows_itself_is_not_quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Though nothing is fetched for hours, as in a pause."""
     write_elsewhere(monkeypatch)
     writer = WarcWriter(tmp_path, "c", "n")
-    assert writer.beat(), "there is no file yet"
+    assert writer.touch(), "there is no file yet"
     writer.write(exchange(0))
     grow_old(opened(writer))
-    assert writer.beat()
-    assert recover(tmp_path) == []
+    assert writer.touch()
+    assert recover_directory(tmp_path) == []
     writer.write(exchange(1))
     assert writer.close()
     assert stored(tmp_path) == [0, 1]
@@ -90,11 +90,11 @@ def test_a_writer_that_stood_still_loses_its_file_and_no_page(
     writer = WarcWriter(tmp_path, "c", "n", clock=clock)
     writer.write(exchange(0))
     grow_old(opened(writer))
-    (closed,) = recover(tmp_path)
+    (closed,) = recover_directory(tmp_path)
     before = closed.path.read_bytes()
     clock.advance(int(QUIET_S * 1000))
     if notices == "when it shows itself":
-        assert not writer.beat()
+        assert not writer.touch()
     writer.write(exchange(1))
     assert writer.close()
     assert closed.path.read_bytes() == before
@@ -108,9 +108,9 @@ def test_a_writer_that_ends_after_it_stood_still_leaves_the_closed_file_alone(
     write_elsewhere(monkeypatch)
     writer = WarcWriter(tmp_path, "c", "n")
     writer.write(exchange(0))
-    sync = writer.syncing()
+    sync = writer.sync_function()
     grow_old(opened(writer))
-    (closed,) = recover(tmp_path)
+    (closed,) = recover_directory(tmp_path)
     before = closed.path.read_bytes()
     with pytest.raises(FileNotFoundError, match="removed or closed"):
         sync()
@@ -133,7 +133,7 @@ def test_where_there_are_no_locks_nothing_is_written_or_closed(
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     assert lacks_locks(tmp_path)
-    assert recover(tmp_path) == []
+    assert recover_directory(tmp_path) == []
     assert "mount it with locks" in caplog.text
     writer = WarcWriter(tmp_path, "c", "n")
     for _ in range(3):
@@ -154,7 +154,7 @@ def test_no_page_is_lost_when_every_file_is_taken_from_its_writer(
         writer.write(exchange(number))
         if number % 3 == 2:
             grow_old(opened(writer))
-            assert len(recover(tmp_path)) == 1
+            assert len(recover_directory(tmp_path)) == 1
             clock.advance(int(QUIET_S * 1000))
     writer.close()
     assert stored(tmp_path) == list(range(12))

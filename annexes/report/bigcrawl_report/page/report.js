@@ -1,60 +1,43 @@
-// Draws the plots of a report from the JSON in the page. Each plot has a place: an element with its name.
+// Draws the plots and the treemap of a report from the JSON in the page, and writes times in the reader's zone.
+/* global TimePlot, placeTiles */
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const COLOURS = ["#0b57a4", "#b35900", "#1a7f37", "#8250df", "#a40e26"];
-  const HEIGHT = 240;
-  const short = new Intl.NumberFormat("en", {notation: "compact", maximumFractionDigits: 2});
-  const whole = new Intl.NumberFormat("en", {maximumFractionDigits: 4});
-  const shown = (value) => value == null ? "–" : Math.abs(value) >= 1e5 ? short.format(value) : whole.format(value);
-  const iso = (seconds) => new Date(seconds * 1e3).toISOString();
-  const times = (_, values, __, ___, step) => values.map((value, at) => {
-    const day = iso(value).slice(0, 10), clock = step >= 86400 ? "" : iso(value).slice(11, step >= 60 ? 16 : 19);
-    const isNew = at === 0 || iso(values[at - 1]).slice(0, 10) !== day;
-    return !clock ? day : isNew ? `${clock}\n${day}` : clock;
-  });
-  const ticks = (_, values) => values.map((value) => value == null ? "" : short.format(value));
-
-  function options(plot, width) {
-    const names = Object.keys(plot.series);
-    const few = plot.x.length < 60;
-    return {
-      width, height: HEIGHT,
-      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1e3), "Etc/UTC"),
-      scales: {
-        x: {time: plot.is_time, distr: plot.is_log ? 3 : 1},
-        y: plot.is_log ? {distr: 3} : {range: (_, low, high) => [Math.min(0, low ?? 0), high > 0 ? high * 1.05 : 1]},
-      },
-      axes: [
-        {label: plot.x_label || undefined, labelSize: 18, stroke: "#1b1f24", grid: {stroke: "#e6e9ed"},
-          ...(plot.is_time ? {values: times, space: 90} : {values: ticks})},
-        {label: plot.y_label || undefined, labelSize: 18, size: 64, stroke: "#1b1f24", grid: {stroke: "#e6e9ed"}, values: ticks},
-      ],
-      series: [
-        {label: plot.is_time ? "time (UTC)" : plot.x_label,
-          value: (_, value) => plot.is_time && value != null ? iso(value).slice(0, 19).replace("T", " ") : shown(value)},
-        ...names.map((name, at) => ({
-          label: name, stroke: COLOURS[at % COLOURS.length], width: 1.5, spanGaps: false,
-          dash: at > 2 ? [6, 4] : undefined, points: {show: few, size: 5}, value: (_, value) => shown(value),
-        })),
-      ],
-    };
-  }
+  const short = new Intl.NumberFormat(undefined, {notation: "compact", maximumFractionDigits: 2});
+  const whole = new Intl.NumberFormat(undefined, {maximumFractionDigits: 2});
+  const shown = (value) => (value == null ? "–" : Math.abs(value) >= 1e5 ? short.format(value) : whole.format(value));
 
   function draw(place) {
-    const plot = data[place.dataset.plot];
-    const values = [plot.x, ...Object.values(plot.series)];
-    const drawn = new uPlot(options(plot, Math.max(260, place.clientWidth)), values, place);
-    let width = place.clientWidth;
-    new ResizeObserver(() => {
-      if (place.clientWidth !== width) {
-        width = place.clientWidth;
-        drawn.setSize({width: Math.max(260, width), height: HEIGHT});
-      }
-    }).observe(place);
+    const plan = data.plots[place.dataset.plot];
+    const lines = Object.keys(plan.series);
+    const plot = new TimePlot({title: plan.title, lines, show: shown, isTime: plan.is_time, isLog: plan.is_log, xLabel: plan.x_label,
+      height: place.dataset.plot === "pages_per_s" ? 300 : 200, hint: plan.is_time ? "" : `by ${plan.x_label}`});
+    plot.figure.dataset.plot = place.dataset.plot;
+    place.replaceWith(plot.figure);
+    const [from, to] = [plan.x[0], plan.x.at(-1)];
+    plot.draw([plan.x, ...Object.values(plan.series)], {from, to, stops: plan.stops, events: plan.events});
   }
 
+  function drawTiles(place) {
+    const rows = placeTiles.fold(data.tiles[place.dataset.tiles].map(([name, value]) => ({name, value})), place.clientWidth, place.clientHeight);
+    const tiles = rows.map(({name, value}, at) => {
+      const tile = document.createElement("div");
+      tile.className = `tile${1 + (at % 5)}`;
+      tile.title = `${name}: ${value.toLocaleString()} pages`;
+      for (const [tag, text] of [["b", name], ["span", value.toLocaleString()]]) {
+        tile.append(Object.assign(document.createElement(tag), {textContent: text}));
+      }
+      return tile;
+    });
+    placeTiles(tiles, rows.map(({value}) => value), place.clientWidth, place.clientHeight);
+    place.replaceChildren(...tiles);
+  }
+
+  document.querySelectorAll("time").forEach((each) => {
+    each.textContent = `${TimePlot.moment.format(new Date(each.dateTime))} ${TimePlot.zone()}`;
+  });
   document.querySelectorAll("[data-plot]").forEach(draw);
-  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((each) => { each.open = true; }));
+  document.querySelectorAll("[data-tiles]").forEach((place) => new ResizeObserver(() => drawTiles(place)).observe(place));
+  addEventListener("beforeprint", () => document.querySelectorAll("details:not(.numbers)").forEach((each) => { each.open = true; }));
   addEventListener("load", () => { document.documentElement.dataset.loadedMs = Math.round(performance.now()); });
 })();

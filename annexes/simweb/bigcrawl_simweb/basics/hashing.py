@@ -11,7 +11,7 @@ _GOLDEN: Final = 0x9E3779B97F4A7C15  # 2^64 / golden ratio: spreads consecutive 
 _PACK: Final = struct.Struct("<QQQQ").pack
 
 
-def mix(number: int) -> int:
+def mix_bits(number: int) -> int:
     """Return a 64-bit integer that looks random; a bijection modulo 2^64, the finaliser of splitmix64."""
     number = (number + _GOLDEN) & _MASK
     number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
@@ -19,7 +19,7 @@ def mix(number: int) -> int:
     return number ^ (number >> 31)
 
 
-def words(layout: struct.Struct, seed: int, purpose: int, host: int = 0, number: int = 0) -> tuple[int, ...]:
+def random_words(layout: struct.Struct, seed: int, purpose: int, host: int = 0, number: int = 0) -> tuple[int, ...]:
     """Return unsigned integers in a layout such as ``struct.Struct("<60I")``, for a key modulo 2^64.
 
     Cost: 1 µs, and another for every 170 bytes; seeding a `random.Random` would cost more than a page.

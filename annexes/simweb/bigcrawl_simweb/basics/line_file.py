@@ -42,7 +42,7 @@ class LineFile:
             raise ConfigError(f"{kind.name} {path} cannot be opened: {error.strerror}") from error
         self._path = path
         try:
-            self._begin(kind)
+            self._write_header(kind)
         except BaseException:
             os.close(self._fd)
             raise
@@ -58,7 +58,7 @@ class LineFile:
     def close(self) -> None:
         os.close(self._fd)
 
-    def _begin(self, kind: LineFormat) -> None:
+    def _write_header(self, kind: LineFormat) -> None:
         size = os.fstat(self._fd).st_size
         start = max(0, size - _TAIL_BYTES_MAX)
         tail = os.pread(self._fd, _TAIL_BYTES_MAX, start)
@@ -85,7 +85,8 @@ def read_lines(path: Path, kind: LineFormat, parse: Callable[[list[str]], _Fact]
         offset = len(header := file.readline())
         if header != kind.header:
             raise ConfigError(
-                f"{path} begins with {_title(header)}, not with '{kind.title}' and its columns; give the {kind.name}"
+                f"{path} begins with {_first_column(header)}, not with '{kind.title}' and its columns; give the "
+                f"{kind.name}"
             )
         for line in file:
             if line.endswith(b"\n"):
@@ -97,5 +98,5 @@ def read_lines(path: Path, kind: LineFormat, parse: Callable[[list[str]], _Fact]
             offset += len(line)
 
 
-def _title(header: bytes) -> str:
+def _first_column(header: bytes) -> str:
     return repr(header.partition(b"\t")[0].strip().decode("latin-1")[:40])

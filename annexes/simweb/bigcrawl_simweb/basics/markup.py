@@ -58,7 +58,7 @@ def _paragraph(rng: Random) -> str:
     return f"<p>{' '.join(sentences)}</p>\n"
 
 
-class Writer:
+class PageWriter:
     """Writes pages: fills a template for the number of links, then adds text to reach the size."""
 
     def __init__(self, seed: int) -> None:
@@ -100,10 +100,10 @@ class Writer:
         template = self._templates.get((links, variant))
         if template is None:
             rng = Random(f"{self._seed}/template/{links}/{variant}")
-            template = self._templates[links, variant] = self._made(rng, links).encode()
+            template = self._templates[links, variant] = self._make_template(rng, links).encode()
         return template
 
-    def _made(self, rng: Random, links: int) -> str:
+    def _make_template(self, rng: Random, links: int) -> str:
         areas = 0
         parts = [_HEAD, "<body>\n<h1>%s</h1>\n"]
         for _ in range(links):
@@ -115,7 +115,7 @@ class Writer:
             else:
                 parts.append(rng.choice(_ANCHORS).format(" ".join(rng.choices(_WORDS, k=2))))
                 parts.append("\n" if drawn < 0.6 else rng.choice(self.pool))
-        parts += _misleading(rng)
+        parts += _misleading_texts(rng)
         parts.append('<img src="/assets/map.png" usemap="#plan" alt=""><map name="plan">\n')
         parts += ['<area shape="rect" coords="0,0,9,9" alt="" href="%s">\n'] * areas
         return "".join([*parts, "</map>\n"])
@@ -155,7 +155,7 @@ def _base_element(base: str | None) -> str:
     return f'<base href="{escape(base)}">\n' if base else ""
 
 
-def _misleading(rng: Random) -> list[str]:
+def _misleading_texts(rng: Random) -> list[str]:
     """Return text that resembles links but contains none; their targets are phantoms."""
     number = rng.randrange(1000)
     return [

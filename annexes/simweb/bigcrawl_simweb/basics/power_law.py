@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from math import gcd
 
-from bigcrawl_simweb.basics.hashing import mix
+from bigcrawl_simweb.basics.hashing import mix_bits
 
 
 class PowerLaw:
@@ -26,26 +26,26 @@ class PowerLaw:
         """Return the rank at `unit` of the cumulative weight, 0 <= unit < 1."""
         return min(self._count - 1, int((1 + unit * self._whole) ** (1 / self._power)) - 1)
 
-    def before(self, rank: int, total: int) -> int:
+    def sum_before(self, rank: int, total: int) -> int:
         """Return the sum of the shares of the ranks before `rank`; each share is at least 1; total >= count."""
         share = ((1 + rank) ** self._power - 1) / self._whole
         return rank + int((total - self._count) * share) if rank < self._count else total
 
     def share(self, rank: int, total: int) -> int:
         """Return the share of `rank`. All shares add up to exactly `total`."""
-        return self.before(rank + 1, total) - self.before(rank, total)
+        return self.sum_before(rank + 1, total) - self.sum_before(rank, total)
 
-    def owner(self, position: int, total: int) -> int:
-        return bisect_right(range(self._count), position, key=lambda rank: self.before(rank, total)) - 1
+    def rank_at(self, position: int, total: int) -> int:
+        return bisect_right(range(self._count), position, key=lambda rank: self.sum_before(rank, total)) - 1
 
 
-class Scatter:
+class ScatteredOrder:
     def __init__(self, seed: int, count: int) -> None:
         self._count = count
-        factor = mix(seed) % count or 1
+        factor = mix_bits(seed) % count or 1
         while gcd(factor, count) != 1:
             factor += 1
-        self._factor, self._shift = factor, mix(seed + 1) % count
+        self._factor, self._shift = factor, mix_bits(seed + 1) % count
         self._inverse = pow(factor, -1, count) if count > 1 else 0
 
     def place(self, number: int) -> int:

@@ -7,6 +7,7 @@ a link in `graph.py` or another page, and an answer in `answers.py`.
 from __future__ import annotations
 
 import re
+import zlib
 from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -41,6 +42,8 @@ class Kind(StrEnum):
     OFFER = "offer"  # 200, on farms: a page of links to other subdomains; endless
     FEED = "feed"  # 200, number 0 RSS, number 1 Atom
     ANNOUNCED = "announced"  # 200, a page that only a feed leads to
+    HOME = "home"  # 200, on shared domains: a page of a home directory; number 0 is the domain's own
+    MADE_UP = "made-up"  # 200, on shared domains: a page of a directory that a spammer made up; endless
 
 
 class Resource(NamedTuple):
@@ -50,15 +53,20 @@ class Resource(NamedTuple):
 
 
 PLAIN_KINDS: Final = tuple(Kind)[:9]
-ENDLESS_KINDS: Final = frozenset({Kind.CALENDAR, Kind.SESSION, Kind.DEEPER, Kind.OFFER})
+ENDLESS_KINDS: Final = frozenset({Kind.CALENDAR, Kind.SESSION, Kind.DEEPER, Kind.OFFER, Kind.MADE_UP})
 PAGES_PER_TOPIC: Final = 8
 NUMBER_MAX: Final = 10**9 - 1
 DEPTH_MAX: Final = 2_000
+HOMES: Final = 24  # of a shared domain, as directories 1 to 24
+DIRECTORY_PAGES: Final = 256  # a page of a shared domain has number directory * 256 + page
 # Nine digits are enough for any host, and keep int() cheap.
 _NUMBER: Final = re.compile(r"([0-9]{1,9})(?:\.html|\.txt|\.css|\.xml\.gz|/)?\Z")
 _MONTH: Final = re.compile(r"/calendar/([0-9]{4,8})/(0[1-9]|1[0-2])/\Z")
 _SESSION: Final = re.compile(r"/shop/item-([0-9])\.html(?:;jsessionid=([0-9a-f]{8}))?\Z")
 _DEEPER: Final = re.compile(r"/deeper/((?:down/)*)\Z")
+_DIRECTORY: Final = re.compile(r"/~([^/?#]+)/(?:page-([1-9][0-9]{0,2})\.html)?\Z")
+_HOME: Final = re.compile(r"user-([1-9][0-9]?)")
+_MADE_UP: Final = re.compile(r"user-offers([0-9]{1,10})")
 _FIRST_YEAR: Final = 2000
 
 
@@ -91,6 +99,11 @@ def _sitemap_path(number: int) -> str:
     return f"/sitemap-{number}.xml.gz" if number else "/sitemap.xml"
 
 
+def _directory_path(user: str, number: int) -> str:
+    directory, page = divmod(number, DIRECTORY_PAGES)
+    return f"/~user-{user}{directory}/" + (f"page-{page}.html" if page else "")
+
+
 PATHS: Final[Mapping[Kind, Callable[[int], str]]] = {
     Kind.PAGE: _page_path,
     Kind.PRIVATE: lambda number: f"/private/item-{number}.html",
@@ -112,6 +125,8 @@ PATHS: Final[Mapping[Kind, Callable[[int], str]]] = {
     Kind.OFFER: lambda number: f"/offer-{number}.html" if number else "/",
     Kind.FEED: lambda number: f"/feeds/{number}/",
     Kind.ANNOUNCED: lambda number: f"/announced/item-{number}.html",
+    Kind.HOME: lambda number: _directory_path("", number) if number else "/",
+    Kind.MADE_UP: lambda number: _directory_path("offers", number),
 }
 # Kinds by the path's start, up to its first "-", "/" or "?" after the leading slash.
 _KINDS_BY_START: Final[Mapping[str, tuple[Kind, ...]]] = {
@@ -143,7 +158,7 @@ def named_by(target: str) -> tuple[Kind, int] | None:
         return (Kind.SITEMAP, 0) if target == "/sitemap.xml" else None
     kinds = _KINDS_BY_START.get(start[1])
     if kinds is None:
-        return _endless(start[1], target)
+        return _parse_endless(start[1], target)
     match = _NUMBER.search(target)
     if match is None:
         return None
@@ -154,7 +169,7 @@ def named_by(target: str) -> tuple[Kind, int] | None:
     return None
 
 
-def _endless(start: str, target: str) -> tuple[Kind, int] | None:
+def _parse_endless(start: str, target: str) -> tuple[Kind, int] | None:
     if start == "calendar" and (month := _MONTH.match(target)) and int(month[1]) >= _FIRST_YEAR:
         number = (int(month[1]) - _FIRST_YEAR) * 12 + int(month[2]) - 1
         found = (Kind.CALENDAR, number)
@@ -165,6 +180,28 @@ def _endless(start: str, target: str) -> tuple[Kind, int] | None:
     else:
         return None
     return found if PATHS[found[0]](found[1]) == target else None
+
+
+def directory_named_by(target: str) -> tuple[Kind, int] | None:
+    """Return the kind and number on a shared domain; each directory there that is no home is made up."""
+    if target == "/":
+        return Kind.HOME, 0
+    match = _DIRECTORY.match(target)
+    if match is None:
+        return None
+    name, page = match[1], int(match[2] or 0)
+    home = _HOME.fullmatch(name)
+    if home and int(home[1]) <= HOMES:
+        number = int(home[1]) * DIRECTORY_PAGES + page
+        return (Kind.HOME, number) if page < home_pages(number) else None
+    made_up = _MADE_UP.fullmatch(name)
+    directory = int(made_up[1]) if made_up else zlib.crc32(name.encode())
+    return (Kind.MADE_UP, directory * DIRECTORY_PAGES + page) if page < DIRECTORY_PAGES else None
+
+
+def home_pages(number: int) -> int:
+    """Return how many pages there are in the home of a page."""
+    return 1 + number // DIRECTORY_PAGES % 8
 
 
 def count_of(kind: Kind, host: int, hosts: int, pages: int) -> int:

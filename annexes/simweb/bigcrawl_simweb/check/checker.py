@@ -14,32 +14,32 @@ from bigcrawl.exceptions import ContractError
 from bigcrawl_simweb.basics.addresses import origin_of
 from bigcrawl_simweb.basics.exchange import ABORTED_STATUS, Exchange
 from bigcrawl_simweb.check.coverage import Coverage
-from bigcrawl_simweb.check.findings import BadFetch, Gap, Report, StaleFetch
+from bigcrawl_simweb.check.findings import BadFetch, Report, ShortGap, StaleFetch
 from bigcrawl_simweb.check.ordering import by_start
-from bigcrawl_simweb.check.pacing import Pace, Silence, StartGap
-from bigcrawl_simweb.check.robots_watch import RobotsWatch
-from bigcrawl_simweb.check.rules import Rules
+from bigcrawl_simweb.check.pacing import PaceCheck, SilenceCheck, StartGap
+from bigcrawl_simweb.check.robots_watch import RobotsCheck
+from bigcrawl_simweb.check.rules import CheckRules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["ABORTED_STATUS", "Checker", "Exchange", "Report", "Rules", "check"]
+__all__ = ["ABORTED_STATUS", "CheckRules", "Checker", "Exchange", "Report", "check_exchanges"]
 
 
-def check(exchanges: Iterable[Exchange], rules: Rules) -> Report:
+def check_exchanges(exchanges: Iterable[Exchange], rules: CheckRules) -> Report:
     checker = Checker(rules)
     for exchange in by_start(exchanges):
         checker.add(exchange)
     return checker.report()
 
 
-class _Host:
+class _HostChecks:
     __slots__ = ("is_unruled", "pace", "robots", "silence")
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: PaceCheck) -> None:
         self.pace = pace
-        self.robots: RobotsWatch | None = None
-        self.silence: Silence | None = None
+        self.robots: RobotsCheck | None = None
+        self.silence: SilenceCheck | None = None
         self.is_unruled = False
 
 
@@ -49,11 +49,11 @@ class Checker:
     Keeps every distinct target, the last exchanges of each host, PLD and server, and the findings.
     """
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: CheckRules) -> None:
         self._rules = rules
         self._coverage = Coverage(rules)
-        self._hosts: dict[str, _Host] = {}
-        self._plds: dict[str, Pace] = {}
+        self._hosts: dict[str, _HostChecks] = {}
+        self._plds: dict[str, PaceCheck] = {}
         self._servers: dict[str, StartGap] = {}
         self._statuses: Counter[int] = Counter()
         self._faults: Counter[str] = Counter()
@@ -61,15 +61,15 @@ class Checker:
         # Exchanges of the current millisecond, in any order.
         self._together: list[Exchange] = []
         self._now_ms = 0
-        self._concurrent: list[Gap] = []
-        self._host_too_soon: list[Gap] = []
-        self._pld_concurrent: list[Gap] = []
-        self._pld_too_soon: list[Gap] = []
-        self._server_too_soon: list[Gap] = []
-        self._retry_after_ignored: list[Gap] = []
+        self._concurrent: list[ShortGap] = []
+        self._host_too_soon: list[ShortGap] = []
+        self._pld_concurrent: list[ShortGap] = []
+        self._pld_too_soon: list[ShortGap] = []
+        self._server_too_soon: list[ShortGap] = []
+        self._retry_after_ignored: list[ShortGap] = []
         self._robots_not_first: list[BadFetch] = []
         self._robots_stale: list[StaleFetch] = []
-        self._robots_refetched: list[Gap] = []
+        self._robots_refetched: list[ShortGap] = []
 
     def __repr__(self) -> str:
         return f"Checker({self._statuses.total()} exchanges, {len(self._hosts)} hosts)"
@@ -117,39 +117,39 @@ class Checker:
         """Check the exchanges of one millisecond in the order most favourable to the crawler."""
         together, self._together = self._together, []
         if len(together) > 1:
-            together.sort(key=self._excusing)
+            together.sort(key=self._excuse_order)
         for exchange in together:
-            self._take(exchange)
+            self._check_exchange(exchange)
 
-    def _excusing(self, exchange: Exchange) -> tuple[int, bool, bool]:
+    def _excuse_order(self, exchange: Exchange) -> tuple[int, bool, bool]:
         until_ms = exchange.busy_until_ms(self._rules.tolerance_ms)
         return until_ms, not exchange.is_robots, not exchange.is_failure
 
-    def _take(self, exchange: Exchange) -> None:
+    def _check_exchange(self, exchange: Exchange) -> None:
         self._statuses[exchange.status] += 1
         if exchange.is_faulty:
             self._faults[exchange.fault] += 1
         host = self._hosts.get(exchange.host)
         if host is None:
-            host = self._hosts[exchange.host] = _Host(self._host_pace(exchange.host))
+            host = self._hosts[exchange.host] = _HostChecks(self._host_pace(exchange.host))
         host.pace.add(exchange, self._concurrent, self._host_too_soon)
         self._look_at_neighbours(exchange)
-        self._listen(host, exchange)
+        self._check_silence(host, exchange)
         self._look_at_robots(host, exchange)
         if not exchange.is_robots:
             self._coverage.add(exchange)
 
-    def _host_pace(self, host: str) -> Pace:
+    def _host_pace(self, host: str) -> PaceCheck:
         rules = self._rules
         delay_ms = max(rules.host_delay_ms, rules.host_delays_ms.get(host, 0))
-        return Pace(host, rules.host_connections, delay_ms, rules.tolerance_ms)
+        return PaceCheck(host, rules.host_connections, delay_ms, rules.tolerance_ms)
 
     def _look_at_neighbours(self, exchange: Exchange) -> None:
         rules = self._rules
         if rules.pld_of is not None:
             pld = rules.pld_of(exchange.host)
             if (pace := self._plds.get(pld)) is None:
-                pace = self._plds[pld] = Pace(pld, rules.pld_connections, rules.pld_delay_ms, rules.tolerance_ms)
+                pace = self._plds[pld] = PaceCheck(pld, rules.pld_connections, rules.pld_delay_ms, rules.tolerance_ms)
             pace.add(exchange, self._pld_concurrent, self._pld_too_soon)
         if rules.server_delay_ms:
             server = exchange.server or exchange.host
@@ -157,27 +157,27 @@ class Checker:
                 gap = self._servers[server] = StartGap(server)
             gap.add(exchange, rules, self._server_too_soon)
 
-    def _listen(self, host: _Host, exchange: Exchange) -> None:
+    def _check_silence(self, host: _HostChecks, exchange: Exchange) -> None:
         if host.silence is None and exchange.wait_ms and self._rules.retry_after_max_ms:
-            host.silence = Silence()
+            host.silence = SilenceCheck()
         if host.silence is not None:
             host.silence.add(exchange, self._rules, self._retry_after_ignored)
 
-    def _look_at_robots(self, host: _Host, exchange: Exchange) -> None:
+    def _look_at_robots(self, host: _HostChecks, exchange: Exchange) -> None:
         rules = self._rules
         if exchange.is_robots:
             self._robots_requests += 1
             if host.robots is None:
-                host.robots = RobotsWatch()
+                host.robots = RobotsCheck()
             host.robots.add(exchange, rules, self._robots_refetched)
         elif rules.allows is not None:
             age_ms = None if host.robots is None else host.robots.age_ms(exchange.start_ms, rules.tolerance_ms)
             if age_ms is None:
                 if not host.is_unruled:
-                    self._robots_not_first.append(BadFetch(self._url(exchange), exchange.start_ms))
+                    self._robots_not_first.append(BadFetch(self._url_of(exchange), exchange.start_ms))
                 host.is_unruled = True
             elif age_ms > rules.robots_max_age_ms + rules.tolerance_ms:
-                self._robots_stale.append(StaleFetch(self._url(exchange), exchange.start_ms, age_ms))
+                self._robots_stale.append(StaleFetch(self._url_of(exchange), exchange.start_ms, age_ms))
 
-    def _url(self, exchange: Exchange) -> str:
+    def _url_of(self, exchange: Exchange) -> str:
         return origin_of(exchange.host, self._rules.port) + exchange.target

@@ -35,7 +35,7 @@ HEADINGS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class ShortGap:
     """Two exchanges of a host, PLD or server too close in time; a negative `gap_ms` means that they overlap."""
 
     name: str
@@ -45,7 +45,7 @@ class Gap:
     wanted_ms: int
 
     def __str__(self) -> str:
-        between = f"{_span(self.earlier)} and {_span(self.later)}"
+        between = f"{_span_text(self.earlier)} and {_span_text(self.later)}"
         return f"{self.name}: {self.gap_ms} ms instead of {self.wanted_ms} ms between {between}"
 
 
@@ -104,7 +104,7 @@ class StatusDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class Dive:
+class DeepDive:
     """A host or PLD with too many fetches from infinite spaces; `url` was the first beyond the limit."""
 
     name: str
@@ -136,17 +136,17 @@ class Report:
     wrong_status: tuple[StatusDifference, ...]
     refetched: tuple[Refetch, ...]
     over_retried: tuple[OverRetry, ...]
-    concurrent: tuple[Gap, ...]
-    host_too_soon: tuple[Gap, ...]
-    pld_concurrent: tuple[Gap, ...]
-    pld_too_soon: tuple[Gap, ...]
-    server_too_soon: tuple[Gap, ...]
-    retry_after_ignored: tuple[Gap, ...]
+    concurrent: tuple[ShortGap, ...]
+    host_too_soon: tuple[ShortGap, ...]
+    pld_concurrent: tuple[ShortGap, ...]
+    pld_too_soon: tuple[ShortGap, ...]
+    server_too_soon: tuple[ShortGap, ...]
+    retry_after_ignored: tuple[ShortGap, ...]
     disallowed: tuple[BadFetch, ...]
     robots_not_first: tuple[BadFetch, ...]
     robots_stale: tuple[StaleFetch, ...]
-    robots_refetched: tuple[Gap, ...]
-    too_deep: tuple[Dive, ...]
+    robots_refetched: tuple[ShortGap, ...]
+    too_deep: tuple[DeepDive, ...]
     nofollowed: tuple[BadFetch, ...]
 
     @property
@@ -185,5 +185,5 @@ class Report:
         return "\n".join(lines)
 
 
-def _span(exchange: Exchange) -> str:
+def _span_text(exchange: Exchange) -> str:
     return f"{exchange.host}{exchange.target} ({exchange.start_ms} to {exchange.end_ms})"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _CHUNK: Final = 4096
 
 
-class _Words:
+class _StringColumn:
     """A column of strings that stores each distinct one once."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class _Words:
 def by_start(exchanges: Iterable[Exchange]) -> Iterator[Exchange]:
     """Yield exchanges by their start, stably. Cost: 56 bytes per exchange, and each distinct string once."""
     starts, ends, statuses, waits = numbers = tuple(array("q") for _ in range(4))
-    hosts, targets, servers, faults = columns = tuple(_Words() for _ in range(4))
+    hosts, targets, servers, faults = columns = tuple(_StringColumn() for _ in range(4))
     for exchange in exchanges:
         starts.append(exchange.start_ms)
         ends.append(exchange.end_ms)

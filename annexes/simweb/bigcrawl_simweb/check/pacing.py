@@ -5,14 +5,14 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING
 
-from bigcrawl_simweb.check.findings import Gap
+from bigcrawl_simweb.check.findings import ShortGap
 
 if TYPE_CHECKING:
     from bigcrawl_simweb.basics.exchange import Exchange
-    from bigcrawl_simweb.check.rules import Rules
+    from bigcrawl_simweb.check.rules import CheckRules
 
 
-class Pace:
+class PaceCheck:
     """Checks a maximum of open exchanges, and a delay: from end to start, or between starts if several may be open."""
 
     __slots__ = ("_busy", "_connections", "_delay_ms", "_latest", "_name", "_number", "_tolerance_ms")
@@ -27,23 +27,23 @@ class Pace:
         self._number = 0
         self._latest: Exchange | None = None
 
-    def add(self, exchange: Exchange, concurrent: list[Gap], too_soon: list[Gap]) -> None:
+    def add(self, exchange: Exchange, concurrent: list[ShortGap], too_soon: list[ShortGap]) -> None:
         """Add the next exchange, and append at most one finding."""
         start_ms, earlier = exchange.start_ms, self._latest
         if len(self._busy) == self._connections:
             until_ms, _, first = self._busy[0]
             if start_ms < until_ms:
-                concurrent.append(Gap(self._name, first, exchange, start_ms - first.end_ms, 0))
+                concurrent.append(ShortGap(self._name, first, exchange, start_ms - first.end_ms, 0))
                 earlier = None
             elif self._connections == 1:
                 earlier = first
         if earlier is not None:
             gap_ms = start_ms - (earlier.end_ms if self._connections == 1 else earlier.start_ms)
             if gap_ms < self._delay_ms - self._tolerance_ms:
-                too_soon.append(Gap(self._name, earlier, exchange, gap_ms, self._delay_ms))
-        self._open(exchange)
+                too_soon.append(ShortGap(self._name, earlier, exchange, gap_ms, self._delay_ms))
+        self._open_exchange(exchange)
 
-    def _open(self, exchange: Exchange) -> None:
+    def _open_exchange(self, exchange: Exchange) -> None:
         self._latest = exchange
         self._number += 1
         entry = (exchange.busy_until_ms(self._tolerance_ms), self._number, exchange)
@@ -60,16 +60,16 @@ class StartGap:
         self._name = name
         self._latest: Exchange | None = None
 
-    def add(self, exchange: Exchange, rules: Rules, too_soon: list[Gap]) -> None:
+    def add(self, exchange: Exchange, rules: CheckRules, too_soon: list[ShortGap]) -> None:
         earlier, self._latest = self._latest, exchange
         if earlier is None:
             return
         gap_ms = exchange.start_ms - earlier.start_ms
         if gap_ms < rules.server_delay_ms - rules.tolerance_ms:
-            too_soon.append(Gap(self._name, earlier, exchange, gap_ms, rules.server_delay_ms))
+            too_soon.append(ShortGap(self._name, earlier, exchange, gap_ms, rules.server_delay_ms))
 
 
-class Silence:
+class SilenceCheck:
     """The times for which Retry-After forbids requests to a host."""
 
     __slots__ = ("_asked", "_asked_until_ms", "_coming", "_number")
@@ -81,20 +81,20 @@ class Silence:
         self._coming: list[tuple[int, int, Exchange]] = []
         self._number = 0
 
-    def add(self, exchange: Exchange, rules: Rules, ignored: list[Gap]) -> None:
+    def add(self, exchange: Exchange, rules: CheckRules, ignored: list[ShortGap]) -> None:
         start_ms = exchange.start_ms
         while self._coming and self._coming[0][0] <= start_ms:
-            self._begin(heapq.heappop(self._coming)[2], rules)
+            self._begin_silence(heapq.heappop(self._coming)[2], rules)
         if self._asked is not None and start_ms < self._asked_until_ms - rules.tolerance_ms:
             gap_ms, wanted_ms = start_ms - self._asked.end_ms, self._asked_until_ms - self._asked.end_ms
-            ignored.append(Gap(exchange.host, self._asked, exchange, gap_ms, wanted_ms))
+            ignored.append(ShortGap(exchange.host, self._asked, exchange, gap_ms, wanted_ms))
         if exchange.wait_ms:
             # With several connections, the next request may have been in flight when the answer came.
             slack_ms = 0 if rules.host_connections == 1 else rules.tolerance_ms + 1
             self._number += 1
             heapq.heappush(self._coming, (exchange.end_ms + slack_ms, self._number, exchange))
 
-    def _begin(self, exchange: Exchange, rules: Rules) -> None:
+    def _begin_silence(self, exchange: Exchange, rules: CheckRules) -> None:
         until_ms = exchange.end_ms + min(exchange.wait_ms, rules.retry_after_max_ms)
         if until_ms > self._asked_until_ms:
             self._asked, self._asked_until_ms = exchange, until_ms

@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bigcrawl_simweb.basics.exchange import ABORTED_STATUS
-from bigcrawl_simweb.check.findings import Gap
+from bigcrawl_simweb.check.findings import ShortGap
 
 if TYPE_CHECKING:
     from bigcrawl_simweb.basics.exchange import Exchange
-    from bigcrawl_simweb.check.rules import Rules
+    from bigcrawl_simweb.check.rules import CheckRules
 
 
-class RobotsWatch:
+class RobotsCheck:
     __slots__ = ("_coming", "_is_received", "_kept", "_renewed_ms")
 
     def __init__(self) -> None:
@@ -27,11 +27,11 @@ class RobotsWatch:
         self._kept: Exchange | None = None
         self._coming: list[Exchange] = []
 
-    def add(self, exchange: Exchange, rules: Rules, refetched: list[Gap]) -> None:
+    def add(self, exchange: Exchange, rules: CheckRules, refetched: list[ShortGap]) -> None:
         if self._kept is not None:
             gap_ms = exchange.start_ms - self._kept.end_ms
             if gap_ms < rules.robots_period_ms - rules.tolerance_ms:
-                refetched.append(Gap(exchange.host, self._kept, exchange, gap_ms, rules.robots_period_ms))
+                refetched.append(ShortGap(exchange.host, self._kept, exchange, gap_ms, rules.robots_period_ms))
         if not exchange.is_failure and exchange.status != ABORTED_STATUS:
             self._kept = exchange
         self._coming.append(exchange)
@@ -39,10 +39,10 @@ class RobotsWatch:
     def age_ms(self, start_ms: int, tolerance_ms: int) -> int | None:
         """Return the age of the robots.txt for a page requested at `start_ms`; None if there was none."""
         if self._coming:
-            self._arrive(start_ms, tolerance_ms)
+            self._take_arrived(start_ms, tolerance_ms)
         return start_ms - self._renewed_ms if self._is_received else None
 
-    def _arrive(self, start_ms: int, tolerance_ms: int) -> None:
+    def _take_arrived(self, start_ms: int, tolerance_ms: int) -> None:
         coming, self._coming = self._coming, []
         for exchange in coming:
             if exchange.busy_until_ms(tolerance_ms) > start_ms:

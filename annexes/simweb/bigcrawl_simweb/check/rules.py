@@ -17,7 +17,7 @@ _ROBOTS_MAX_AGE_MS: Final = 24 * 3_600_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class CheckRules:
     """The rules for checking a crawl; by default, only one request per host at a time.
 
     Attributes:

@@ -12,7 +12,7 @@ import brotli  # type: ignore[import-untyped]
 
 from bigcrawl_simweb.basics.answer import Answer, Fault, Framing
 from bigcrawl_simweb.basics.features import Feature
-from bigcrawl_simweb.exhibits.exhibit import ABORTED, HTML, Exhibit, Stand
+from bigcrawl_simweb.exhibits.exhibit import ABORTED, HTML, Exhibit, ExhibitContext
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -32,7 +32,7 @@ _LATE_MS: Final = 1_200
 _BREAK_AT: Final = 1_000
 
 
-def _body(stand: Stand) -> bytes:
+def _body(stand: ExhibitContext) -> bytes:
     return stand.html(stand.link).encode()
 
 
@@ -50,34 +50,34 @@ def _raw_deflate(data: bytes) -> bytes:
     return packer.compress(data) + packer.flush()
 
 
-def _members(data: bytes) -> bytes:
+def _two_gzip_members(data: bytes) -> bytes:
     half = len(data) // 2
     return _gzip(data[:half]) + _gzip(data[half:])
 
 
-def _sent(**fields: Any) -> Callable[[Stand], Answer]:
+def _answer_sent(**fields: Any) -> Callable[[ExhibitContext], Answer]:
     return lambda stand: Answer(200, HTML, _body(stand), **fields)
 
 
-def _coded(name: str, encode: Callable[[bytes], bytes], **fields: Any) -> Callable[[Stand], Answer]:
+def _answer_encoded(name: str, encode: Callable[[bytes], bytes], **fields: Any) -> Callable[[ExhibitContext], Answer]:
     return lambda stand: Answer(200, (*HTML, ("Content-Encoding", name)), encode(_body(stand)), **fields)
 
 
-def _large(stand: Stand) -> Answer:
+def _large_answer(stand: ExhibitContext) -> Answer:
     return Answer(200, HTML, stand.html(stand.link + stand.filler(_LARGE_CHARACTERS)).encode())
 
 
-def _promising(extra_bytes: int) -> Callable[[Stand], Answer]:
+def _answer_with_wrong_length(extra_bytes: int) -> Callable[[ExhibitContext], Answer]:
     """Send a Content-Length that is wrong by `extra_bytes`."""
 
-    def answer(stand: Stand) -> Answer:
+    def answer(stand: ExhibitContext) -> Answer:
         body = _body(stand)
         return Answer(200, HTML, body, announced_bytes=len(body) + extra_bytes)
 
     return answer
 
 
-def _exploding(name: str, encode: Callable[[bytes], bytes]) -> Callable[[Stand], Answer]:
+def _answer_with_bomb(name: str, encode: Callable[[bytes], bytes]) -> Callable[[ExhibitContext], Answer]:
     """Send a small body that decompresses to a large one; cached, because compressing it is slow."""
 
     @lru_cache(1)
@@ -87,11 +87,11 @@ def _exploding(name: str, encode: Callable[[bytes], bytes]) -> Callable[[Stand],
     return lambda _: Answer(200, (*HTML, ("Content-Encoding", name)), bomb())
 
 
-def _way(slug: str, answer: Callable[[Stand], Answer], lesson: str, **more: Any) -> Exhibit:
+def _body_exhibit(slug: str, answer: Callable[[ExhibitContext], Answer], lesson: str, **more: Any) -> Exhibit:
     return Exhibit(slug=slug, feature=Feature.BODIES, answer=answer, lesson=lesson, **more)
 
 
-def _broken(slug: str, answer: Callable[[Stand], Answer], lesson: str, **more: Any) -> Exhibit:
+def _broken_exhibit(slug: str, answer: Callable[[ExhibitContext], Answer], lesson: str, **more: Any) -> Exhibit:
     fields: dict[str, Any] = {
         "is_certain": False,
         "is_whole": False,
@@ -108,38 +108,48 @@ _GIVES_UP: Final = "gives up after its timeout"
 _KNOWS: Final = "knows that it has not got all"
 
 BODIES: Final = (
-    _way("chunked", _sent(framing=Framing.CHUNKED), _READS),
-    _way("closing", _sent(framing=Framing.CLOSE), "reads to the end of the connection"),
-    _way("old-http", _sent(framing=Framing.OLD), "reads HTTP/1.0"),
-    _way("late", _sent(delay_ms=_LATE_MS), "waits"),
-    _way("slow", _sent(bytes_per_s=_SLOW_BYTES_PER_S), "waits"),
-    _way("gzip", _coded("gzip", _gzip), _DECODES),
-    _way("old-gzip", _coded("x-gzip", _gzip), "knows the old name", is_certain=False),
-    _way("gzip-chunked", _coded("gzip", _gzip, framing=Framing.CHUNKED), _DECODES),
-    _way("gzip-members", _coded("gzip", _members), "decodes all members", is_certain=False),
-    _way("deflate", _coded("deflate", zlib.compress), _MAY_DECODE, is_certain=False),
-    _way("raw-deflate", _coded("deflate", _raw_deflate), _MAY_DECODE, is_certain=False),
-    _way("brotli", _coded("br", _brotli), _MAY_DECODE, is_certain=False),
-    _way("zstd", _coded("zstd", zstd.compress), _MAY_DECODE, is_certain=False),
-    _way("gzip-twice", _coded("gzip, gzip", lambda data: _gzip(_gzip(data))), "decodes both", is_certain=False),
-    _way("identity", _coded("identity", bytes), "takes it as it is"),
-    _way("large", _large, "reads as much as it takes", statuses=frozenset({200, ABORTED}), is_certain=False),
+    _body_exhibit("chunked", _answer_sent(framing=Framing.CHUNKED), _READS),
+    _body_exhibit("closing", _answer_sent(framing=Framing.CLOSE), "reads to the end of the connection"),
+    _body_exhibit("old-http", _answer_sent(framing=Framing.OLD), "reads HTTP/1.0"),
+    _body_exhibit("late", _answer_sent(delay_ms=_LATE_MS), "waits"),
+    _body_exhibit("slow", _answer_sent(bytes_per_s=_SLOW_BYTES_PER_S), "waits"),
+    _body_exhibit("gzip", _answer_encoded("gzip", _gzip), _DECODES),
+    _body_exhibit("old-gzip", _answer_encoded("x-gzip", _gzip), "knows the old name", is_certain=False),
+    _body_exhibit("gzip-chunked", _answer_encoded("gzip", _gzip, framing=Framing.CHUNKED), _DECODES),
+    _body_exhibit("gzip-members", _answer_encoded("gzip", _two_gzip_members), "decodes all members", is_certain=False),
+    _body_exhibit("deflate", _answer_encoded("deflate", zlib.compress), _MAY_DECODE, is_certain=False),
+    _body_exhibit("raw-deflate", _answer_encoded("deflate", _raw_deflate), _MAY_DECODE, is_certain=False),
+    _body_exhibit("brotli", _answer_encoded("br", _brotli), _MAY_DECODE, is_certain=False),
+    _body_exhibit("zstd", _answer_encoded("zstd", zstd.compress), _MAY_DECODE, is_certain=False),
+    _body_exhibit(
+        "gzip-twice", _answer_encoded("gzip, gzip", lambda data: _gzip(_gzip(data))), "decodes both", is_certain=False
+    ),
+    _body_exhibit("identity", _answer_encoded("identity", bytes), "takes it as it is"),
+    _body_exhibit(
+        "large", _large_answer, "reads as much as it takes", statuses=frozenset({200, ABORTED}), is_certain=False
+    ),
 )
 
 BROKEN: Final = (
-    _broken("cut", _sent(fault=Fault.CUT, fault_at=_BREAK_AT), _KNOWS),
-    _broken("cut-chunk", _sent(framing=Framing.CHUNKED, fault=Fault.CUT, fault_at=_BREAK_AT), _KNOWS),
-    _broken("too-little", _promising(500), _KNOWS),
-    _broken("too-much", _promising(-200), "takes the announced bytes, and a new connection", is_whole=True),
-    _broken("stalled", _sent(fault=Fault.STALLED, fault_at=_BREAK_AT), _GIVES_UP),
-    _broken("mute", _sent(fault=Fault.SILENT), _GIVES_UP),
-    _broken("reset", _sent(fault=Fault.RESET), "asks again, a few times"),
-    _broken("dripping", _sent(bytes_per_s=_DRIPPING_BYTES_PER_S), _GIVES_UP, is_whole=True),
-    _broken("endless", _sent(framing=Framing.CHUNKED, fault=Fault.ENDLESS), "stops at its bound"),
-    _broken("endless-closing", _sent(framing=Framing.CLOSE, fault=Fault.ENDLESS), "stops at its bound"),
-    _broken("half-gzip", _coded("gzip", lambda data: _gzip(data)[:-40]), "does not trust it", is_whole=True),
-    _broken("not-gzip", _coded("gzip", bytes), "does not break", is_whole=True),
-    _broken("gzip-bomb", _exploding("gzip", _gzip), "stops at its bound", is_whole=True, leads=False),
-    _broken("brotli-bomb", _exploding("br", _brotli), "stops at its bound", is_whole=True, leads=False),
-    _broken("zstd-bomb", _exploding("zstd", zstd.compress), "stops at its bound", is_whole=True, leads=False),
+    _broken_exhibit("cut", _answer_sent(fault=Fault.CUT, fault_at=_BREAK_AT), _KNOWS),
+    _broken_exhibit("cut-chunk", _answer_sent(framing=Framing.CHUNKED, fault=Fault.CUT, fault_at=_BREAK_AT), _KNOWS),
+    _broken_exhibit("too-little", _answer_with_wrong_length(500), _KNOWS),
+    _broken_exhibit(
+        "too-much", _answer_with_wrong_length(-200), "takes the announced bytes, and a new connection", is_whole=True
+    ),
+    _broken_exhibit("stalled", _answer_sent(fault=Fault.STALLED, fault_at=_BREAK_AT), _GIVES_UP),
+    _broken_exhibit("mute", _answer_sent(fault=Fault.SILENT), _GIVES_UP),
+    _broken_exhibit("reset", _answer_sent(fault=Fault.RESET), "asks again, a few times"),
+    _broken_exhibit("dripping", _answer_sent(bytes_per_s=_DRIPPING_BYTES_PER_S), _GIVES_UP, is_whole=True),
+    _broken_exhibit("endless", _answer_sent(framing=Framing.CHUNKED, fault=Fault.ENDLESS), "stops at its bound"),
+    _broken_exhibit("endless-closing", _answer_sent(framing=Framing.CLOSE, fault=Fault.ENDLESS), "stops at its bound"),
+    _broken_exhibit(
+        "half-gzip", _answer_encoded("gzip", lambda data: _gzip(data)[:-40]), "does not trust it", is_whole=True
+    ),
+    _broken_exhibit("not-gzip", _answer_encoded("gzip", bytes), "does not break", is_whole=True),
+    _broken_exhibit("gzip-bomb", _answer_with_bomb("gzip", _gzip), "stops at its bound", is_whole=True, leads=False),
+    _broken_exhibit("brotli-bomb", _answer_with_bomb("br", _brotli), "stops at its bound", is_whole=True, leads=False),
+    _broken_exhibit(
+        "zstd-bomb", _answer_with_bomb("zstd", zstd.compress), "stops at its bound", is_whole=True, leads=False
+    ),
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from bigcrawl_simweb.basics.answer import Answer
 from bigcrawl_simweb.basics.features import Feature
-from bigcrawl_simweb.exhibits.exhibit import Exhibit, Stand
+from bigcrawl_simweb.exhibits.exhibit import Exhibit, ExhibitContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,10 +23,12 @@ _EQUIVALENT: Final = '<meta http-equiv="Content-Type" content="text/html; charse
 _UNKNOWN: Final = "xmlcharrefreplace"
 
 
-def _written(codec: str, content_type: str, *, head: str = "", mark: bytes = b"") -> Callable[[Stand], Answer]:
+def _answer_encoded(
+    codec: str, content_type: str, *, head: str = "", mark: bytes = b""
+) -> Callable[[ExhibitContext], Answer]:
     """Encode a page with `codec`; `head` has its meta elements, and `mark` its byte order mark."""
 
-    def answer(stand: Stand) -> Answer:
+    def answer(stand: ExhibitContext) -> Answer:
         # Parsers look for a meta element in the first 1,024 bytes.
         text = stand.html(f'<a href="{stand.raw_onward}">onward</a>\n', head)
         return Answer(200, (("Content-Type", content_type),), mark + text.encode(codec, _UNKNOWN))
@@ -35,23 +37,25 @@ def _written(codec: str, content_type: str, *, head: str = "", mark: bytes = b""
 
 
 def _by_header(slug: str, codec: str, label: str, word: str) -> Exhibit:
-    return _row(slug, _written(codec, f"{_BARE}; charset={label}"), word)
+    return _charset_exhibit(slug, _answer_encoded(codec, f"{_BARE}; charset={label}"), word)
 
 
 def _by_meta(slug: str, codec: str, label: str, word: str, head: str = _META) -> Exhibit:
-    return _row(slug, _written(codec, _BARE, head=head.format(label)), word)
+    return _charset_exhibit(slug, _answer_encoded(codec, _BARE, head=head.format(label)), word)
 
 
-def _row(slug: str, answer: Callable[[Stand], Answer], word: str = "", lesson: str = "reads the letters") -> Exhibit:
+def _charset_exhibit(
+    slug: str, answer: Callable[[ExhibitContext], Answer], word: str = "", lesson: str = "reads the letters"
+) -> Exhibit:
     return Exhibit(slug=slug, feature=Feature.CHARSETS, answer=answer, lesson=lesson, word=word)
 
 
 _FINDS: Final = "finds the link, whatever it makes of the letters"
 
 CHARSETS: Final = (
-    _row("utf-8-mark", _written("utf-8", _BARE, mark=b"\xef\xbb\xbf"), "中文"),
-    _row("utf-16-little", _written("utf-16-le", _BARE, mark=b"\xff\xfe"), "日本語"),
-    _row("utf-16-big", _written("utf-16-be", _BARE, mark=b"\xfe\xff"), "日本語"),
+    _charset_exhibit("utf-8-mark", _answer_encoded("utf-8", _BARE, mark=b"\xef\xbb\xbf"), "中文"),
+    _charset_exhibit("utf-16-little", _answer_encoded("utf-16-le", _BARE, mark=b"\xff\xfe"), "日本語"),
+    _charset_exhibit("utf-16-big", _answer_encoded("utf-16-be", _BARE, mark=b"\xfe\xff"), "日本語"),
     _by_header("utf-16-header", "utf-16-le", "utf-16le", "日本語"),
     _by_header("iso-2022-jp", "iso2022_jp", "iso-2022-jp", "日本"),
     _by_meta("iso-2022-jp-meta", "iso2022_jp", "iso-2022-jp", "日本", _EQUIVALENT),
@@ -72,13 +76,17 @@ CHARSETS: Final = (
     _by_header("hebrew", "cp1255", "windows-1255", "שלום"),
     _by_meta("arabic", "cp1256", "windows-1256", "سلام"),
     _by_header("baltic", "cp1257", "windows-1257", "ąžuolas"),
-    _row("mark-over-header", _written("utf-8", f"{_BARE}; charset=iso-8859-1", mark=b"\xef\xbb\xbf"), "é"),
-    _row("header-over-meta", _written("utf-8", f"{_BARE}; charset=utf-8", head=_META.format("latin1")), "ü"),
+    _charset_exhibit(
+        "mark-over-header", _answer_encoded("utf-8", f"{_BARE}; charset=iso-8859-1", mark=b"\xef\xbb\xbf"), "é"
+    ),
+    _charset_exhibit(
+        "header-over-meta", _answer_encoded("utf-8", f"{_BARE}; charset=utf-8", head=_META.format("latin1")), "ü"
+    ),
     # A readable meta element cannot be in UTF-16, so UTF-8 is assumed.
     _by_meta("meta-utf-16", "utf-8", "utf-16", "ß"),
-    _row("wrong-utf-8", _written("cp1252", f"{_BARE}; charset=utf-8"), lesson=_FINDS),
-    _row("wrong-latin", _written("utf-8", f"{_BARE}; charset=iso-8859-1"), lesson=_FINDS),
-    _row("wrong-japanese", _written("euc_jp", f"{_BARE}; charset=shift_jis"), lesson=_FINDS),
-    _row("unknown-charset", _written("utf-8", f"{_BARE}; charset=klingon"), lesson=_FINDS),
-    _row("undeclared", _written("cp932", _BARE), lesson=_FINDS),
+    _charset_exhibit("wrong-utf-8", _answer_encoded("cp1252", f"{_BARE}; charset=utf-8"), lesson=_FINDS),
+    _charset_exhibit("wrong-latin", _answer_encoded("utf-8", f"{_BARE}; charset=iso-8859-1"), lesson=_FINDS),
+    _charset_exhibit("wrong-japanese", _answer_encoded("euc_jp", f"{_BARE}; charset=shift_jis"), lesson=_FINDS),
+    _charset_exhibit("unknown-charset", _answer_encoded("utf-8", f"{_BARE}; charset=klingon"), lesson=_FINDS),
+    _charset_exhibit("undeclared", _answer_encoded("cp932", _BARE), lesson=_FINDS),
 )

@@ -20,7 +20,7 @@ ABORTED: Final = 499
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
+class ExhibitContext:
     """The context of an exhibit, on which its answer may depend.
 
     Attributes:
@@ -68,7 +68,7 @@ class Exhibit:
 
     slug: str
     feature: Feature
-    answer: Callable[[Stand], Answer]
+    answer: Callable[[ExhibitContext], Answer]
     lesson: str
     statuses: frozenset[int] = OK
     leads: bool = True
@@ -80,5 +80,5 @@ class Exhibit:
     chain: int = field(default=1)
 
 
-def page(body: Callable[[Stand], str]) -> Callable[[Stand], Answer]:
+def page_answer(body: Callable[[ExhibitContext], str]) -> Callable[[ExhibitContext], Answer]:
     return lambda stand: Answer(200, HTML, stand.html(body(stand)).encode())

@@ -74,7 +74,7 @@ def named_by(target: str, host: int, features: frozenset[Feature]) -> tuple[Kind
         return None
     exhibit, number = EXHIBITS[row], int(match[3])
     resource = Resource(host, Kind.EXHIBIT if match[1] == "fair" else Kind.PROOF, number * ROWS_MAX + row)
-    if exhibit.feature not in features or not _has(host, row) or path_of(resource.kind, resource.number) != target:
+    if exhibit.feature not in features or not _has_row(host, row) or path_of(resource.kind, resource.number) != target:
         return None
     if resource.kind is Kind.EXHIBIT:
         return (resource.kind, resource.number) if number < exhibit.chain else None
@@ -95,14 +95,14 @@ def proof_of(exhibit: Resource) -> Resource | None:
 
 def exhibits_of(host: int, features: frozenset[Feature]) -> list[Resource]:
     """Return the host's exhibits, of each chain the first."""
-    return [Resource(host, Kind.EXHIBIT, row) for row in _rows(host % _STRIDE, features)]
+    return [Resource(host, Kind.EXHIBIT, row) for row in _rows_of_hosts(host % _STRIDE, features)]
 
 
-def _has(host: int, row: int) -> bool:
+def _has_row(host: int, row: int) -> bool:
     return row % _STRIDE == host % _STRIDE
 
 
 @lru_cache(64)
-def _rows(remainder: int, features: frozenset[Feature]) -> tuple[int, ...]:
+def _rows_of_hosts(remainder: int, features: frozenset[Feature]) -> tuple[int, ...]:
     rows = range(remainder, len(EXHIBITS), _STRIDE)
     return tuple(row for row in rows if EXHIBITS[row].feature in features)

@@ -10,31 +10,31 @@ from typing import TYPE_CHECKING, Final
 from bigcrawl_simweb.basics.addresses import origin_of
 from bigcrawl_simweb.basics.answer import Answer
 from bigcrawl_simweb.basics.features import PLAIN, Feature
-from bigcrawl_simweb.basics.hashing import mix, words
-from bigcrawl_simweb.basics.markup import Writer, in_own_words, render_notice, with_changed_words
+from bigcrawl_simweb.basics.hashing import mix_bits, random_words
+from bigcrawl_simweb.basics.markup import PageWriter, in_own_words, render_notice, with_changed_words
 from bigcrawl_simweb.basics.resources import ENDLESS_KINDS, PAGES_PER_TOPIC, Kind, Resource
-from bigcrawl_simweb.exhibits.exhibit import HTML, Stand
+from bigcrawl_simweb.exhibits.exhibit import HTML, ExhibitContext
 from bigcrawl_simweb.exhibits.table import PATHS, path_of, proof_of, row_of
 from bigcrawl_simweb.model.changing_pages import changed_ms_of, is_unchanged, period_ms_of, validators, with_etag
-from bigcrawl_simweb.model.feeds import NEWS_MAX, Entry, alternates, announced_in, announced_ms, feed
+from bigcrawl_simweb.model.feeds import NEWS_MAX, Entry, alternate_links, announced_in, announced_ms, feed
 from bigcrawl_simweb.model.graph import is_frameset
 from bigcrawl_simweb.model.sitemaps import (
     LIARS_EVERY,
     LISTS,
     NEWS_LIST,
-    Listed,
+    ListedPage,
     changefreq_of,
     index_of_sitemaps,
     mapped_in,
     sitemap,
 )
-from bigcrawl_simweb.model.spelling import Base, relative_path, spell
+from bigcrawl_simweb.model.spelling import Base, relative_path, spell_link
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bigcrawl_simweb.model.graph import Graph
-    from bigcrawl_simweb.model.names import Names
+    from bigcrawl_simweb.model.names import HostNames
 
 _BASE_SHARE_PERCENT: Final = 15
 _SLOW_HOSTS_EVERY: Final = 3
@@ -47,7 +47,7 @@ NEAR_WORDS_MAX: Final = 4
 """Words of a near copy that differ from its story; two copies of a story share 0.9 of their phrases."""
 
 WORDY_KINDS: Final = frozenset(
-    {Kind.PAGE, Kind.PRIVATE, Kind.HIDDEN, Kind.TEXT, Kind.PROOF, Kind.MAPPED, Kind.NEWS, *ENDLESS_KINDS}
+    {Kind.PAGE, Kind.PRIVATE, Kind.HIDDEN, Kind.TEXT, Kind.PROOF, Kind.MAPPED, Kind.NEWS, Kind.HOME, *ENDLESS_KINDS}
 )
 """Kinds with a distinct text on each page, in a web with copies."""
 
@@ -55,10 +55,10 @@ _PLAIN: Final = (("Content-Type", "text/plain; charset=utf-8"),)
 _CSS: Final = (("Content-Type", "text/css"),)
 _XML: Final = (("Content-Type", "application/xml"),)
 _GZIP: Final = (("Content-Type", "application/gzip"),)
-_SMALL_KINDS: Final = frozenset({Kind.PROOF, Kind.MAPPED, Kind.ANNOUNCED})
+_SMALL_KINDS: Final = frozenset({Kind.PROOF, Kind.MAPPED, Kind.ANNOUNCED, Kind.HOME})
 
 
-class Answers:
+class WebAnswers:
     def __init__(
         self,
         seed: int,
@@ -66,7 +66,7 @@ class Answers:
         slow_ms: int,
         hosts: int,
         graph: Graph,
-        names: Names,
+        names: HostNames,
         features: frozenset[Feature] = PLAIN,
     ) -> None:
         self._has_validators = Feature.VALIDATORS in features
@@ -77,46 +77,46 @@ class Answers:
         self._hosts = hosts
         self._graph = graph
         self._names = names
-        self._writer = Writer(seed)
+        self._writer = PageWriter(seed)
         self._authority = lru_cache(_CACHED_MAX)(lambda host, port: f"{names.name_of(host)}:{port}")
 
     def answer(self, resource: Resource, port: int, at_ms: int, conditions: Mapping[str, str]) -> Answer:
-        found = self._answer(resource, port, at_ms, conditions)
+        found = self._plain_answer(resource, port, at_ms, conditions)
         if self._has_copies and found.status == 200 and resource.kind in WORDY_KINDS:
             # Pages made of the same paragraphs would be unintended near copies.
             found = replace(found, body=in_own_words(found.body, self._own_draw(resource)))
         changes = resource.kind in (Kind.EXHIBIT, Kind.NEWS)
         return with_etag(found, conditions) if self._has_validators and not changes else found
 
-    def _answer(self, resource: Resource, port: int, at_ms: int, conditions: Mapping[str, str]) -> Answer:
+    def _plain_answer(self, resource: Resource, port: int, at_ms: int, conditions: Mapping[str, str]) -> Answer:
         kind = resource.kind
         if kind is Kind.PAGE or kind is Kind.PRIVATE or kind is Kind.HIDDEN:
-            return Answer(200, HTML, self._page(resource, port), delay_ms=self._delay_ms(resource))
+            return Answer(200, HTML, self._page_body(resource, port), delay_ms=self._delay_ms(resource))
         if kind in ENDLESS_KINDS or kind in _SMALL_KINDS:
             return Answer(200, HTML, self._small_page(resource, port))
         if kind is Kind.EXHIBIT:
-            return row_of(resource).answer(self._stand(resource, port, at_ms))
+            return row_of(resource).answer(self._exhibit_context(resource, port, at_ms))
         if kind is Kind.NEWS:
-            return self._news(resource, port, at_ms, conditions)
+            return self._news_answer(resource, port, at_ms, conditions)
         if kind is Kind.FEED:
-            return self._feed(resource, port, at_ms)
+            return self._feed_answer(resource, port, at_ms)
         if kind is Kind.SITEMAP:
-            return self._sitemap(resource, port, at_ms)
-        return self._other(resource, port)
+            return self._sitemap_answer(resource, port, at_ms)
+        return self._answer_of_other_kind(resource, port)
 
-    def _other(self, resource: Resource, port: int) -> Answer:
+    def _answer_of_other_kind(self, resource: Resource, port: int) -> Answer:
         status = status_of(resource)
         match resource.kind:
             case Kind.TEXT:
-                draw = mix(self._seed ^ mix(resource.host ^ mix(resource.number + _TEXT_PURPOSE)))
+                draw = mix_bits(self._seed ^ mix_bits(resource.host ^ mix_bits(resource.number + _TEXT_PURPOSE)))
                 return Answer(200, _PLAIN, self._writer.text(draw, self._graph.size_of(0, draw >> 32)))
             case Kind.ASSET:
                 return Answer(200, _CSS, b"body { margin: 2em }\n")
             case Kind.HOP | Kind.LOOP:
-                location = self._location(resource, port)
+                location = self._redirect_location(resource, port)
                 return Answer(status, (*HTML, ("Location", location)), render_notice(status, location))
             case Kind.COPY | Kind.NEAR_COPY:
-                return Answer(200, HTML, self._copy(resource))
+                return Answer(200, HTML, self._copy_body(resource))
             case _:
                 retry_after = (("Retry-After", "1"),) if status == 503 else ()
                 return Answer(status, HTML + retry_after, render_notice(status))
@@ -128,26 +128,26 @@ class Answers:
         slow = resource.kind is Kind.PAGE and resource.number == 3 and resource.host % _SLOW_HOSTS_EVERY == 0
         return self._slow_ms if slow else 0
 
-    def _page(self, source: Resource, port: int) -> bytes:
+    def _page_body(self, source: Resource, port: int) -> bytes:
         links = self._graph.links(source)
-        draw, base_draw, *draws = words(
+        draw, base_draw, *draws = random_words(
             _text_layout(len(links)), self._seed, _TEXT_PURPOSE, source.host, self._graph.key(source)
         )
         host, authority = source.host, self._authority(source.host, port)
-        base, written_base = self._base(base_draw, source, authority, port)
+        base, written_base = self._base_of_page(base_draw, source, authority, port)
         hrefs = []
         for (to, kind, number), spelling in zip(links, draws, strict=True):
             to_authority = authority if to == host else self._authority(to, port)
-            hrefs.append(spell(spelling, to_authority, PATHS[kind](number), base))
+            hrefs.append(spell_link(spelling, to_authority, PATHS[kind](number), base))
         title = f"{source.kind.capitalize()} {source.number} of {authority.partition(':')[0]}"
         render = self._writer.frameset if is_frameset(source) else self._writer.page
         page = render(draw, title, written_base, hrefs, self._graph.size_of(len(links), draw >> 32))
         if (source.kind, source.number) == (Kind.PAGE, 0) and (feeds := self._graph.count(Kind.FEED, host)):
-            named = alternates([self.url(Resource(host, Kind.FEED, number), port) for number in range(feeds)])
+            named = alternate_links([self.url(Resource(host, Kind.FEED, number), port) for number in range(feeds)])
             return page.replace(b"</head>", named + b"</head>", 1)
         return page
 
-    def _base(self, draw: int, source: Resource, authority: str, port: int) -> tuple[Base, str | None]:
+    def _base_of_page(self, draw: int, source: Resource, authority: str, port: int) -> tuple[Base, str | None]:
         here = Base(authority, path_of(source.kind, source.number))
         if draw % 100 >= _BASE_SHARE_PERCENT:
             return here, None
@@ -157,13 +157,13 @@ class Answers:
         if not is_elsewhere:
             authority = self._authority((draw >> 20) % self._hosts, port)
         base = Base(authority, f"/topic-{draw % topics}/" + ("index.html" if name else ""))
-        return base, spell(draw, base.authority, base.path, here)
+        return base, spell_link(draw, base.authority, base.path, here)
 
     def _small_page(self, source: Resource, port: int) -> bytes:
         """Return a page with plain links, for resources that do not test the spelling of links."""
         base = Base(self._authority(source.host, port), path_of(source.kind, source.number))
         hrefs = [self._plain_href(target, base, port) for target in self._graph.links(source)]
-        draw = mix(self._seed ^ mix(source.host ^ self._graph.key(source)))
+        draw = mix_bits(self._seed ^ mix_bits(source.host ^ self._graph.key(source)))
         title = f"{source.kind.capitalize()} {source.number}"
         return self._writer.page(draw, title, None, hrefs, _SMALL_BYTES)
 
@@ -171,27 +171,27 @@ class Answers:
         authority, path = self._authority(target.host, port), path_of(target.kind, target.number)
         return path if authority == base.authority else f"http://{authority}{path}"
 
-    def _copy(self, source: Resource) -> bytes:
+    def _copy_body(self, source: Resource) -> bytes:
         hrefs = [path_of(target.kind, target.number) for target in self._graph.links(source)]
         is_near = source.kind is Kind.NEAR_COPY
-        draw = mix(self._seed ^ source.number ^ _NEAR_PURPOSE * is_near)
+        draw = mix_bits(self._seed ^ source.number ^ _NEAR_PURPOSE * is_near)
         page = self._writer.page(draw, f"Story {source.number}", None, hrefs, 2 * _SMALL_BYTES)
         page = in_own_words(page, draw)
         return with_changed_words(page, self._own_draw(source), NEAR_WORDS_MAX) if is_near else page
 
     def _own_draw(self, source: Resource) -> int:
-        return mix(self._seed ^ mix(source.host ^ mix(self._graph.key(source) + _WORDS_PURPOSE)))
+        return mix_bits(self._seed ^ mix_bits(source.host ^ mix_bits(self._graph.key(source) + _WORDS_PURPOSE)))
 
-    def _news(self, source: Resource, port: int, at_ms: int, conditions: Mapping[str, str]) -> Answer:
+    def _news_answer(self, source: Resource, port: int, at_ms: int, conditions: Mapping[str, str]) -> Answer:
         changed_ms = changed_ms_of(self._seed, source.host, source.number, at_ms)
         headers = validators(changed_ms)
         if is_unchanged(conditions, changed_ms):
             return Answer(304, headers)
         hrefs = [path_of(target.kind, target.number) for target in self._graph.links(source)]
-        body = self._writer.page(mix(changed_ms), f"News of {changed_ms}", None, hrefs, _SMALL_BYTES)
+        body = self._writer.page(mix_bits(changed_ms), f"News of {changed_ms}", None, hrefs, _SMALL_BYTES)
         return Answer(200, HTML + headers, body)
 
-    def _feed(self, source: Resource, port: int, at_ms: int) -> Answer:
+    def _feed_answer(self, source: Resource, port: int, at_ms: int) -> Answer:
         host, seed = source.host, self._seed
         dated = [(Kind.ANNOUNCED, number, announced_ms(seed, host, number)) for number in announced_in(source.number)]
         news = range(min(NEWS_MAX, self._graph.count(Kind.NEWS, host)))
@@ -200,7 +200,7 @@ class Answers:
         media_type, body = feed(source.number, self.url(source, port), entries)
         return Answer(200, (("Content-Type", media_type),), body)
 
-    def _sitemap(self, source: Resource, port: int, at_ms: int) -> Answer:
+    def _sitemap_answer(self, source: Resource, port: int, at_ms: int) -> Answer:
         host = source.host
         if not source.number:
             lists = (Resource(host, Kind.SITEMAP, number) for number in range(1, LISTS + 1))
@@ -208,25 +208,25 @@ class Answers:
         mapped = [self.url(Resource(host, Kind.MAPPED, number), port) for number in mapped_in(source.number)]
         news = range(self._graph.count(Kind.NEWS, host))
         lies = bool(news) and host % LIARS_EVERY == 1
-        pages = [Listed(self.url(Resource(host, Kind.PAGE, 0), port))]
-        pages += [Listed(url, "always", at_ms) if lies else Listed(url) for url in mapped]
+        pages = [ListedPage(self.url(Resource(host, Kind.PAGE, 0), port))]
+        pages += [ListedPage(url, "always", at_ms) if lies else ListedPage(url) for url in mapped]
         for number in news if source.number == NEWS_LIST else ():
             changed_ms = changed_ms_of(self._seed, host, number, at_ms)
             word = changefreq_of(period_ms_of(number))
-            pages.append(Listed(self.url(Resource(host, Kind.NEWS, number), port), word, changed_ms))
+            pages.append(ListedPage(self.url(Resource(host, Kind.NEWS, number), port), word, changed_ms))
         return Answer(200, _GZIP, sitemap(pages))
 
-    def _location(self, source: Resource, port: int) -> str:
+    def _redirect_location(self, source: Resource, port: int) -> str:
         target = self._graph.redirect(source)
         if target.host != source.host or source.number % 2 == 0:
             return self.url(target, port)
         fragment = "#part-1" if source.number % 8 == 5 else ""
         return relative_path(path_of(source.kind, source.number), path_of(target.kind, target.number)) + fragment
 
-    def _stand(self, exhibit: Resource, port: int, at_ms: int) -> Stand:
+    def _exhibit_context(self, exhibit: Resource, port: int, at_ms: int) -> ExhibitContext:
         onward, row = proof_of(exhibit), row_of(exhibit)
-        draw = mix(self._seed ^ mix(exhibit.host ^ self._graph.key(exhibit)))
-        return Stand(
+        draw = mix_bits(self._seed ^ mix_bits(exhibit.host ^ self._graph.key(exhibit)))
+        return ExhibitContext(
             authority=self._authority(exhibit.host, port),
             own=path_of(exhibit.kind, exhibit.number),
             onward=path_of(onward.kind, onward.number) if onward else "",

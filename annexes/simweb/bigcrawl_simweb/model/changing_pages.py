@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl_simweb.basics.answer import Answer
-from bigcrawl_simweb.basics.hashing import mix
+from bigcrawl_simweb.basics.hashing import mix_bits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +35,7 @@ def changed_ms_of(seed: int, host: int, number: int, at_ms: int) -> int:
 
 def _change_in(seed: int, host: int, number: int, window: int) -> int:
     period = period_ms_of(number)
-    draw = mix(seed ^ mix(host ^ mix(number ^ window << 20)))
+    draw = mix_bits(seed ^ mix_bits(host ^ mix_bits(number ^ window << 20)))
     return (window * period + draw % period) // 1000 * 1000
 
 

@@ -10,11 +10,11 @@ from bigcrawl_simweb.exhibits.exhibit import ABORTED
 from bigcrawl_simweb.exhibits.table import row_of
 from bigcrawl_simweb.model.answers import status_of
 from bigcrawl_simweb.model.expected import Expected
-from bigcrawl_simweb.model.names import FARM_HOST
+from bigcrawl_simweb.model.names import HOMES_HOST
 from bigcrawl_simweb.model.outages import Outage, outage_of
 
 if TYPE_CHECKING:
-    from bigcrawl_simweb.model.names import Names
+    from bigcrawl_simweb.model.names import HostNames
     from bigcrawl_simweb.model.robots import RobotsFile
     from bigcrawl_simweb.model.robots_kinds import RobotsFiles
 
@@ -29,7 +29,7 @@ class Expectation(NamedTuple):
 class Expectations:
     """Computes what to expect of every resource; `may_differ` if correct crawlers may find different URLs."""
 
-    def __init__(self, features: frozenset[Feature], robots: RobotsFiles, names: Names) -> None:
+    def __init__(self, features: frozenset[Feature], robots: RobotsFiles, names: HostNames) -> None:
         self.may_differ = bool(features)
         self._has_outages = Feature.OUTAGES in features
         self._has_sitemaps = Feature.SITEMAPS in features
@@ -37,7 +37,7 @@ class Expectations:
         self._names = names
 
     def outage(self, host: int) -> Outage | None:
-        return outage_of(host) if self._has_outages and host < FARM_HOST else None
+        return outage_of(host) if self._has_outages and host < HOMES_HOST else None
 
     def resolves(self, host: int) -> bool:
         return self._names.resolves(host)
@@ -50,7 +50,7 @@ class Expectations:
         return self.outage(host) is None and self._names.resolves(host)
 
     def robots(self, host: int) -> RobotsFile:
-        return self._robots.rows[0] if host >= FARM_HOST else self._robots.of(host)
+        return self._robots.rows[0] if host >= HOMES_HOST else self._robots.of(host)
 
     def closes(self, resource: Resource) -> bool:
         outage = self.outage(resource.host)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bigcrawl_simweb.basics.features import Feature
-from bigcrawl_simweb.basics.resources import ENDLESS_KINDS, Kind
+from bigcrawl_simweb.basics.resources import ENDLESS_KINDS, HOMES, PATHS, Kind
 from bigcrawl_simweb.exhibits.table import EXHIBITS, row_of
-from bigcrawl_simweb.model.names import FARM_HOST
+from bigcrawl_simweb.model.names import FARM_HOST, FARM_MARK, HOMES_HOST, HOMES_MARK
 from bigcrawl_simweb.model.outages import OUTAGES
 from bigcrawl_simweb.model.robots import ROBOTS
 from bigcrawl_simweb.model.robots_kinds import KINDS
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from bigcrawl_simweb.basics.resources import Resource
     from bigcrawl_simweb.model.expected import Expected
     from bigcrawl_simweb.model.web import Web
+
+SPACES: Final = (
+    (Feature.TRAPS, ", ".join(PATHS[kind](0) for kind in (Kind.CALENDAR, Kind.SESSION, Kind.DEEPER))),
+    (Feature.FARMS, f"any name below NAME{FARM_MARK}0.biz"),
+    (Feature.HOMES, f"any directory of www.NAME{HOMES_MARK}0.biz but /~user-1/ to /~user-{HOMES}/"),
+)
 
 
 def explain(web: Web, url: str, port: int, at_ms: int) -> Iterator[str]:
@@ -44,6 +50,8 @@ def _host_words(web: Web, host: str) -> str:
         at += f", at {web.address_of(host)}"
     if found.host >= FARM_HOST:
         return f"is on a spam farm: {at}"
+    if found.host >= HOMES_HOST:
+        return f"is a shared domain: {at}"
     outage = web.expectations.outage(found.host)
     robots = web.expectations.robots(found.host)
     words = f"{at}, robots.txt: {robots.name}"
@@ -84,6 +92,8 @@ def catalogue() -> Iterator[str]:
     for row in EXHIBITS:
         statuses = " ".join(map(str, sorted(row.statuses)))
         yield f"{row.feature:<12} /fair/{row.slug}-0.html  {statuses}: {row.lesson}"
+    for feature, place in SPACES:
+        yield f"{feature:<12} {place}  200, without end: a correct crawler stops by its budgets"
     for robots in ROBOTS:
         yield f"{'plain':<12} robots.txt: {robots.name}"
     for robots in KINDS:

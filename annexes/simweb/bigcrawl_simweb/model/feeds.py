@@ -10,7 +10,7 @@ from email.utils import formatdate
 from html import escape
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bigcrawl_simweb.basics.hashing import mix
+from bigcrawl_simweb.basics.hashing import mix_bits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,7 +37,7 @@ def announced_in(number: int) -> range:
 
 def announced_ms(seed: int, host: int, number: int) -> int:
     """Return when a page that does not change was announced: a whole second of the year 2025."""
-    return (_NEWEST_MS - mix(seed ^ mix(host ^ mix(number))) % _YEAR_MS) // 1000 * 1000
+    return (_NEWEST_MS - mix_bits(seed ^ mix_bits(host ^ mix_bits(number))) % _YEAR_MS) // 1000 * 1000
 
 
 def feed(number: int, url: str, entries: Iterable[Entry]) -> tuple[str, bytes]:
@@ -47,7 +47,7 @@ def feed(number: int, url: str, entries: Iterable[Entry]) -> tuple[str, bytes]:
     return _TYPES[number], write(escape(url), newest_first).encode()
 
 
-def alternates(urls: Sequence[str]) -> bytes:
+def alternate_links(urls: Sequence[str]) -> bytes:
     named = zip(urls, _TYPES, strict=True)
     return "".join(f'<link rel="alternate" type="{kind}" href="{escape(url)}">\n' for url, kind in named).encode()
 
@@ -64,12 +64,12 @@ def _rss(url: str, entries: Sequence[Entry]) -> str:
 def _atom(url: str, entries: Sequence[Entry]) -> str:
     items = "".join(
         f'<entry><title>{escape(title)}</title><link rel="alternate" href="{escape(link)}"/>'
-        f"<id>{escape(link)}</id><updated>{_iso(at_ms)}</updated></entry>\n"
+        f"<id>{escape(link)}</id><updated>{_iso_time(at_ms)}</updated></entry>\n"
         for link, title, at_ms in entries
     )
     begin = f'<feed xmlns="http://www.w3.org/2005/Atom"><title>News</title><id>{url}</id>'
     return f'{_HEAD}{begin}<link rel="self" href="{url}"/>\n{items}</feed>\n'
 
 
-def _iso(at_ms: int) -> str:
+def _iso_time(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms // 1000, UTC).isoformat().replace("+00:00", "Z")

@@ -11,13 +11,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl_simweb.basics.features import Feature
-from bigcrawl_simweb.basics.hashing import mix, words
+from bigcrawl_simweb.basics.hashing import mix_bits, random_words
 from bigcrawl_simweb.basics.markup import EVEN_BYTES, SKEWED_BYTES
 from bigcrawl_simweb.basics.resources import ENDLESS_KINDS, PLAIN_KINDS, Kind, Resource, count_of
 from bigcrawl_simweb.exhibits.table import exhibits_of, proof_of
 from bigcrawl_simweb.model.feeds import ANNOUNCED, FEEDS
 from bigcrawl_simweb.model.sitemaps import LISTS, MAPPED
-from bigcrawl_simweb.model.traps import SHOP_ITEMS, farm_entry, links_onward
+from bigcrawl_simweb.model.traps import SHOP_ITEMS, farm_entry, home_entry, home_links, links_onward, made_up_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -57,6 +57,7 @@ _LINKS, _REDIRECT, _COUNT = 31, 32, 33
 _TWO: Final = struct.Struct("<2Q")
 _CACHED_HOSTS_MAX: Final = 4_096
 _FARM_LINKS_EVERY: Final = 5
+_MADE_UP_LINKS_EVERY, _MADE_UP_LINKS_AT = 10, 3
 
 Choice = tuple[bool, Kind] | None
 
@@ -66,12 +67,23 @@ def is_frameset(resource: Resource) -> bool:
 
 
 class Graph:
-    def __init__(self, seed: int, population: Population, features: frozenset[Feature], farms: int = 0) -> None:
+    def __init__(
+        self,
+        seed: int,
+        population: Population,
+        features: frozenset[Feature],
+        farms: int = 0,
+        homes: int = 0,
+        *,
+        has_spam: bool = True,
+    ) -> None:
         self._seed = seed
         self._population = population
         self._features = features
         self._farms = farms
-        self._choices = _choices(features)
+        self._homes = homes
+        self._has_spam = has_spam
+        self._choices = _target_choices(features)
         self._added_counts = _added_counts(features)
         self._counted_kinds = (
             *PLAIN_KINDS,
@@ -79,7 +91,7 @@ class Graph:
             *((Kind.NEWS,) if Feature.CHANGES in features else ()),
         )
         self._counts = _EVEN_COUNTS if population.is_equal else _SKEWED_COUNTS
-        self._counts_of = lru_cache(_CACHED_HOSTS_MAX)(self._counted)
+        self._counts_of = lru_cache(_CACHED_HOSTS_MAX)(self._counts_of_host)
 
     def __repr__(self) -> str:
         return f"Graph(seed={self._seed}, hosts={self._population.hosts})"
@@ -91,7 +103,7 @@ class Graph:
     def count(self, kind: Kind, host: int) -> int:
         """Return the host's number of resources of a kind; not for exhibits and proofs."""
         pages = self._population.pages_of(host)
-        return pages if kind is Kind.PAGE else self._count(kind, host, pages)
+        return pages if kind is Kind.PAGE else self._count_of_kind(kind, host, pages)
 
     def size_of(self, links: int, draw: int) -> int:
         if self._population.is_equal:
@@ -103,28 +115,26 @@ class Graph:
         if source.kind not in _PAGE_KINDS:
             return self._small_links(source)
         key = self.key(source)
-        drawn = mix(self._seed ^ mix(source.host ^ mix(key + _COUNT)))
+        drawn = mix_bits(self._seed ^ mix_bits(source.host ^ mix_bits(key + _COUNT)))
         wanted = self._counts[drawn & 63]
         if is_frameset(source):
             wanted = _FRAMES_MIN + drawn % (_FRAMES_MAX - _FRAMES_MIN + 1)
-        spine = self._spine(source)
-        draws = words(_layout(max(wanted, len(spine))), self._seed, _LINKS, source.host, key)
-        targets = self._picked(source, draws[len(spine) :])
+        spine = self._spine_links(source)
+        draws = random_words(_draws_layout(max(wanted, len(spine))), self._seed, _LINKS, source.host, key)
+        targets = self._pick_targets(source, draws[len(spine) :])
         targets[:0] = spine
         # The order of the other links is random already, so only the spine's positions are drawn.
         for place in range(len(spine)):
             other = place + draws[place] % (len(targets) - place)
             targets[place], targets[other] = targets[other], targets[place]
-        # Not part of the spine, so that all other links are the same without farms.
-        if self._farms and (source.kind, source.number) == (Kind.PAGE, 0) and source.host % _FARM_LINKS_EVERY == 0:
-            targets.append(farm_entry(self._seed, source.host, self._farms))
-        return targets
+        # Not part of the spine, so that all other links are the same without farms and homes.
+        return targets + self._entries(source.host) if (source.kind, source.number) == (Kind.PAGE, 0) else targets
 
     def redirect(self, source: Resource) -> Resource:
         host, kind, number = source
         if kind is Kind.LOOP:
             return Resource(host, Kind.LOOP, 1 - number)
-        first, second = words(_TWO, self._seed, _REDIRECT, host, number)
+        first, second = random_words(_TWO, self._seed, _REDIRECT, host, number)
         hosts = self._population.hosts
         elsewhere = (host + 1 + first % max(1, hosts - 1)) % hosts
         match number % 8:
@@ -143,6 +153,8 @@ class Graph:
         host, kind, number = source
         if kind in ENDLESS_KINDS:
             return links_onward(source, self._seed, self._farms)
+        if kind is Kind.HOME:
+            return home_links(source)
         if kind is Kind.EXHIBIT:
             proof = proof_of(source)
             return [proof] if proof else []
@@ -150,7 +162,7 @@ class Graph:
             return [Resource(host, kind, (number + 1) % self.count(kind, host)), Resource(host, Kind.PAGE, 0)]
         return [Resource(host, Kind.PAGE, 0)] if kind in (Kind.PROOF, Kind.MAPPED, Kind.ANNOUNCED) else []
 
-    def _spine(self, source: Resource) -> list[Resource]:
+    def _spine_links(self, source: Resource) -> list[Resource]:
         """Return links that make every page of a host reachable, and every kind occur on it."""
         host, kind, number = source
         if kind is not Kind.PAGE:
@@ -173,7 +185,18 @@ class Graph:
         spine += [Resource(host, kind, 0) for kind in Kind if kind in added]
         return spine + exhibits_of(host, self._features)
 
-    def _picked(self, source: Resource, draws: tuple[int, ...]) -> list[Resource]:
+    def _entries(self, host: int) -> list[Resource]:
+        """Return a front page's links to farms and shared domains."""
+        entries = []
+        if self._farms and self._has_spam and host % _FARM_LINKS_EVERY == 0:
+            entries.append(farm_entry(self._seed, host, self._farms))
+        if self._homes:
+            entries.append(home_entry(self._seed, host, self._homes))
+            if self._has_spam and host % _MADE_UP_LINKS_EVERY == _MADE_UP_LINKS_AT:
+                entries.append(made_up_entry(self._seed, host, self._homes))
+        return entries
+
+    def _pick_targets(self, source: Resource, draws: tuple[int, ...]) -> list[Resource]:
         host, local_counts, choices = source.host, self._counts_of(source.host), self._choices
         from_private = source.kind is not Kind.PAGE
         targets: list[Resource] = []
@@ -184,7 +207,7 @@ class Graph:
                 continue
             is_local, kind = choice
             if not is_local:
-                targets.append(self._far(kind, draw >> 10))
+                targets.append(self._distant_target(kind, draw >> 10))
                 continue
             if from_private and kind is Kind.PRIVATE and draw >> 63:
                 kind = Kind.HIDDEN
@@ -193,7 +216,7 @@ class Graph:
             targets.append(_new(Resource, (host, kind, (draw >> 10) % count) if count else (host, Kind.PAGE, 0)))
         return targets
 
-    def _far(self, kind: Kind, draw: int) -> Resource:
+    def _distant_target(self, kind: Kind, draw: int) -> Resource:
         """Return a target on any host, for a draw of 54 bits."""
         host = self._population.linked_host(draw & 0xFFFFFFFF)
         draw >>= 32
@@ -202,11 +225,11 @@ class Graph:
         count = self.count(kind, host)
         return _new(Resource, (host, kind, draw % count) if count else (host, Kind.PAGE, 0))
 
-    def _counted(self, host: int) -> dict[Kind, int]:
+    def _counts_of_host(self, host: int) -> dict[Kind, int]:
         pages = self._population.pages_of(host)
-        return {kind: self._count(kind, host, pages) for kind in self._counted_kinds}
+        return {kind: self._count_of_kind(kind, host, pages) for kind in self._counted_kinds}
 
-    def _count(self, kind: Kind, host: int, pages: int) -> int:
+    def _count_of_kind(self, kind: Kind, host: int, pages: int) -> int:
         count = self._added_counts.get(kind)
         if count is not None:
             return count
@@ -228,7 +251,7 @@ def _added_counts(features: frozenset[Feature]) -> dict[Kind, int]:
     return counts
 
 
-def _choices(features: frozenset[Feature]) -> tuple[Choice, ...]:
+def _target_choices(features: frozenset[Feature]) -> tuple[Choice, ...]:
     """Return (is local, kind) by a draw's lowest bits; None: repeat a link of the page."""
     weights = dict(_WEIGHTS)
     for feature in sorted(features):
@@ -245,5 +268,5 @@ def _choices(features: frozenset[Feature]) -> tuple[Choice, ...]:
 
 
 @lru_cache(512)
-def _layout(draws: int) -> struct.Struct:
+def _draws_layout(draws: int) -> struct.Struct:
     return struct.Struct(f"<{draws}Q")

@@ -1,7 +1,8 @@
 """Names of hosts, computed from numbers and back without a table.
 
 A PLD's label spells a scattered number in syllables, which also determines its public suffix. A host's place in its PLD
-gives its subdomain. Names of farms end in "-offers" before the suffix.
+gives its subdomain. Names of farms end in "-offers" and a number before the suffix, those of shared domains in "-homes"
+and a number.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from bigcrawl_simweb.basics.addresses import address_of, index_of
 from bigcrawl_simweb.basics.features import Feature, Naming
-from bigcrawl_simweb.basics.hashing import mix
+from bigcrawl_simweb.basics.hashing import mix_bits
 from bigcrawl_simweb.basics.name_fault import NameFault
-from bigcrawl_simweb.basics.power_law import Scatter
+from bigcrawl_simweb.basics.power_law import ScatteredOrder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,12 +40,14 @@ _SUBDOMAINS: Final = ("", "www", "blog", "shop", "m", "news", "forum", "static",
 _SUBDOMAIN_NUMBERS: Final = {label: number for number, label in enumerate(_SUBDOMAINS)}
 
 FARM_MARK: Final = "-offers"
-FARM_SUFFIXES: Final = ("biz", "info", "com.co", "xyz")
+HOMES_MARK: Final = "-homes"
+MARKED_SUFFIXES: Final = ("biz", "info", "com.co", "xyz")
+HOMES_HOST: Final = 2**39  # hosts from here on are not ordinary: HOMES_HOST + number is a shared domain's
 FARM_HOST: Final = 2**40  # hosts from here on are a farm's: farm number * FARM_HOST + subdomain number
-FARMS_MAX: Final = 10**7
+FARMS_MAX: Final = 10**7  # and of shared domains
 _PLDS_PER_FARM: Final = 200
 _FARM_SUBDOMAINS_MAX: Final = 2**32
-_FARM: Final = re.compile(rf"(.+)\.([^.]+{FARM_MARK}([0-9]{{1,7}})\..+)")
+_MARKED: Final = re.compile(rf"(.+)\.([^.]+({FARM_MARK}|{HOMES_MARK})([0-9]{{1,7}})\..+)")
 
 _FAULT_EVERY: Final = 64
 _FAULTS: Final[dict[int, NameFault | None]] = {5: None, 25: NameFault.SERVFAIL, 45: NameFault.SILENT}
@@ -71,7 +74,7 @@ def spelt_number(word: str) -> int | None:
     return number if number >= 0 and spell_number(number) == word else None
 
 
-class Names:
+class HostNames:
     def __init__(
         self,
         seed: int,
@@ -79,16 +82,17 @@ class Names:
         naming: Naming,
         features: frozenset[Feature],
         farms: int | None = None,
+        homes: int | None = None,
     ) -> None:
-        self._seed = mix(seed + 21)
+        self._seed = mix_bits(seed + 21)
         self._population = population
         self.naming = naming
         self._has_faults = Feature.NAMES in features and naming is not Naming.ADDRESS
-        self._labels = Scatter(self._seed, population.plds)
+        self._labels = ScatteredOrder(self._seed, population.plds)
         self._first_server = population.hosts if naming is Naming.BOTH else 0
-        has_farms = Feature.FARMS in features and naming is not Naming.ADDRESS
-        usual = max(1, population.plds // _PLDS_PER_FARM) if has_farms else 0
-        self.farms = usual if farms is None else farms
+        usual = max(1, population.plds // _PLDS_PER_FARM) if naming is not Naming.ADDRESS else 0
+        self.farms = usual * (Feature.FARMS in features) if farms is None else farms
+        self.homes = usual * (Feature.HOMES in features) if homes is None else homes
 
     def addresses(self) -> Iterator[str]:
         hosts = self._population.hosts
@@ -100,15 +104,16 @@ class Names:
 
     def is_named(self, host: int) -> bool:
         if self.naming is Naming.BOTH:
-            return host >= FARM_HOST or mix(self._seed ^ host) & 1 == 1
+            return host >= HOMES_HOST or mix_bits(self._seed ^ host) & 1 == 1
         return self.naming is Naming.NAME
 
     def name_of(self, host: int) -> str:
         if not self.is_named(host):
             return address_of(host)
         if host >= FARM_HOST:
-            farm, subdomain = divmod(host, FARM_HOST)
-            return f"{spell_number(subdomain)}.{self._farm_name(farm - 1)}"
+            return f"{spell_number(host % FARM_HOST)}.{self._registered_name(host)}"
+        if host >= HOMES_HOST:
+            return f"www.{self._registered_name(host)}"
         pld = self._population.pld_of(host)
         place = host - self._population.first_host(pld)
         label = _SUBDOMAINS[place] if place < len(_SUBDOMAINS) else spell_number(place)
@@ -120,18 +125,15 @@ class Names:
             return host if host is not None and host < self._population.hosts and not self.is_named(host) else None
         if self.naming is Naming.ADDRESS:
             return None
-        host = self._farm_host(name) if FARM_MARK in name else self._ordinary_host(name)
+        is_marked = FARM_MARK in name or HOMES_MARK in name
+        host = self._marked_host(name) if is_marked else self._ordinary_host(name)
         return host if host is not None and self.is_named(host) else None
 
     def pld_of(self, name: str) -> str:
         host = self.host_of(name)
         if host is None or not self.is_named(host):
             return name
-        return (
-            self._farm_name(host // FARM_HOST - 1)
-            if host >= FARM_HOST
-            else self._pld_name(self._population.pld_of(host))
-        )
+        return self._registered_name(host)
 
     def resolve(self, name: str) -> str | NameFault | None:
         host = None if name[-1:].isdigit() else self.host_of(name)
@@ -142,19 +144,28 @@ class Names:
         return address_of(self._first_server + self.server_of(host))
 
     def resolves(self, host: int) -> bool:
-        return not (self._has_faults and host < FARM_HOST and host % _FAULT_EVERY in _FAULTS and self.is_named(host))
+        return not (self._has_faults and host < HOMES_HOST and host % _FAULT_EVERY in _FAULTS and self.is_named(host))
 
     def server_of(self, host: int) -> int:
         if host >= FARM_HOST:
             return host // FARM_HOST % self._population.servers
+        if host >= HOMES_HOST:
+            return (host - HOMES_HOST) % self._population.servers
         return self._population.server_of(host)
+
+    def _registered_name(self, host: int) -> str:
+        if host >= FARM_HOST:
+            return self._marked_name(FARM_MARK, host // FARM_HOST - 1)
+        if host >= HOMES_HOST:
+            return self._marked_name(HOMES_MARK, host - HOMES_HOST)
+        return self._pld_name(self._population.pld_of(host))
 
     def _pld_name(self, pld: int) -> str:
         number = self._labels.place(pld)
-        return f"{spell_number(number)}.{_SUFFIX_TABLE[mix(self._seed ^ number) % len(_SUFFIX_TABLE)]}"
+        return f"{spell_number(number)}.{_SUFFIX_TABLE[mix_bits(self._seed ^ number) % len(_SUFFIX_TABLE)]}"
 
     def _ordinary_host(self, name: str) -> int | None:
-        for part, after in _cuts(name):
+        for part, after in _cut_labels(name):
             number = spelt_number(part)
             if number is None or number >= self._population.plds:
                 continue
@@ -171,26 +182,29 @@ class Names:
                 return host if host < self._population.first_host(pld + 1) else None
         return None
 
-    def _farm_name(self, farm: int) -> str:
-        suffix = FARM_SUFFIXES[farm % len(FARM_SUFFIXES)]
-        return f"{spell_number(mix(self._seed ^ farm) % 10**6)}{FARM_MARK}{farm}.{suffix}"
+    def _marked_name(self, mark: str, place: int) -> str:
+        suffix = MARKED_SUFFIXES[place % len(MARKED_SUFFIXES)]
+        return f"{spell_number(mix_bits(self._seed ^ place) % 10**6)}{mark}{place}.{suffix}"
 
-    def _farm_host(self, name: str) -> int | None:
-        """Return the host of any subdomain of a farm, because its DNS has a wildcard."""
-        found = _FARM.fullmatch(name)
+    def _marked_host(self, name: str) -> int | None:
+        """Return a shared domain's host, or that of any subdomain of a farm, because its DNS has a wildcard."""
+        found = _MARKED.fullmatch(name)
         if found is None:
             return None
-        subdomain, registered, digits = found.groups()
-        farm = int(digits)
-        if farm >= self.farms or self._farm_name(farm) != registered:
+        subdomain, registered, mark, digits = found.groups()
+        place = int(digits)
+        is_farm = mark == FARM_MARK
+        if place >= (self.farms if is_farm else self.homes) or self._marked_name(mark, place) != registered:
             return None
+        if not is_farm:
+            return HOMES_HOST + place if subdomain == "www" else None
         number = spelt_number(subdomain)
         if number is None or number >= _FARM_SUBDOMAINS_MAX:
             number = zlib.crc32(subdomain.encode())
-        return (farm + 1) * FARM_HOST + number
+        return (place + 1) * FARM_HOST + number
 
 
-def _cuts(name: str) -> Iterator[tuple[str, str]]:
+def _cut_labels(name: str) -> Iterator[tuple[str, str]]:
     rest = name
     while "." in rest:
         label, _, rest = rest.partition(".")

@@ -10,7 +10,7 @@ from email.utils import formatdate
 from typing import Final
 
 from bigcrawl_simweb.basics.answer import Answer, Fault
-from bigcrawl_simweb.basics.hashing import mix
+from bigcrawl_simweb.basics.hashing import mix_bits
 from bigcrawl_simweb.basics.markup import render_notice
 
 _PERIOD: Final = 29
@@ -41,7 +41,7 @@ class Outage:
         return self.away_ms == self.every_ms
 
     def left_ms(self, host: int, at_ms: int) -> int:
-        passed = (at_ms + mix(host)) % self.every_ms
+        passed = (at_ms + mix_bits(host)) % self.every_ms
         return max(0, self.away_ms - passed)
 
     def answer(self, left_ms: int, at_ms: int) -> Answer:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from bigcrawl_simweb.basics.hashing import mix
-from bigcrawl_simweb.basics.power_law import PowerLaw, Scatter
+from bigcrawl_simweb.basics.hashing import mix_bits
+from bigcrawl_simweb.basics.power_law import PowerLaw, ScatteredOrder
 
 _HOSTS_PER_PLD: Final = 3.5
 _HOSTS_PER_ADDRESS: Final = 28
@@ -35,10 +35,10 @@ class Population:
         self._pages = pages
         self._seed = seed
         self._sizes = PowerLaw(hosts, _PAGES_EXPONENT)
-        self._size_order = Scatter(mix(seed + 11), hosts)
+        self._size_order = ScatteredOrder(mix_bits(seed + 11), hosts)
         self._groups = PowerLaw(self.plds, _HOSTS_EXPONENT)
         self._in_degrees = PowerLaw(self.plds, _IN_DEGREE_EXPONENT)
-        self._in_degree_order = Scatter(mix(seed + 12), self.plds)
+        self._in_degree_order = ScatteredOrder(mix_bits(seed + 12), self.plds)
         self._server_ranks = PowerLaw(self.servers, _HOSTS_EXPONENT)
         self.pld_of = lru_cache(_CACHED_MAX)(self._pld_of)
 
@@ -49,7 +49,7 @@ class Population:
     def pages_of(self, host: int) -> int:
         return self._equal or self._sizes.share(self._size_order.place(host), self._pages)
 
-    def largest(self) -> int:
+    def largest_size(self) -> int:
         return self._equal or self._sizes.share(0, self._pages)
 
     def linked_host(self, draw: int) -> int:
@@ -57,7 +57,7 @@ class Population:
         if self._equal:
             return draw % self.hosts
         pld = self.linked_pld(draw)
-        return self.host_in(pld, mix(draw))
+        return self.host_in(pld, mix_bits(draw))
 
     def linked_pld(self, draw: int) -> int:
         return self._in_degree_order.place(self._in_degrees.rank(draw / _WORD))
@@ -72,12 +72,12 @@ class Population:
         return not self._equal and draw % 100 < _FRONT_SHARE_PERCENT
 
     def first_host(self, pld: int) -> int:
-        return self._groups.before(pld, self.hosts)
+        return self._groups.sum_before(pld, self.hosts)
 
     def _pld_of(self, host: int) -> int:
-        return self._groups.owner(host, self.hosts)
+        return self._groups.rank_at(host, self.hosts)
 
     def server_of(self, host: int) -> int:
         pld = self.pld_of(host)
         part = (host - self.first_host(pld)) // 64
-        return self._server_ranks.rank(mix(self._seed ^ mix(pld * 4096 + part)) / 2**64)
+        return self._server_ranks.rank(mix_bits(self._seed ^ mix_bits(pld * 4096 + part)) / 2**64)

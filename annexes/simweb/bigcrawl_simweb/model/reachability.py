@@ -38,15 +38,15 @@ class Reachability:
 
         Required are those reachable through pages whose links all correct crawlers find.
         """
-        found = self._reached(starts, certain_only=False)
-        certain = self._reached(starts, certain_only=True) if self._expectations.may_differ else found
+        found = self._reach_all(starts, certain_only=False)
+        certain = self._reach_all(starts, certain_only=True) if self._expectations.may_differ else found
         expected = {}
         for resource in found:
             wanted = self._expectations.of(resource).expected
             expected[resource] = wanted if resource in certain else replace(wanted, required=False)
         return expected
 
-    def _reached(self, starts: list[Resource], *, certain_only: bool) -> set[Resource]:
+    def _reach_all(self, starts: list[Resource], *, certain_only: bool) -> set[Resource]:
         waiting, seen = list(starts), set(starts)
         reached: set[Resource] = set()
         while waiting:

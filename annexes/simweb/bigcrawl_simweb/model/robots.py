@@ -49,29 +49,29 @@ class RobotsFile:
     names_sitemap: bool = True
 
 
-def closes(*kinds: Kind) -> Callable[[Resource], bool]:
+def forbids_kinds(*kinds: Kind) -> Callable[[Resource], bool]:
     return lambda resource: resource.kind in kinds
 
 
 ROBOTS: Final = (
-    RobotsFile("absent", None, closes(), status=404),
+    RobotsFile("absent", None, forbids_kinds(), status=404),
     RobotsFile(
         "private",
         "User-agent: *\nDisallow: /private/\n",
-        closes(Kind.PRIVATE),
+        forbids_kinds(Kind.PRIVATE),
     ),
     RobotsFile(
         "delayed",
         "User-agent: *\nCrawl-delay: 0.5\nDisallow: /private/\n",
-        closes(Kind.PRIVATE),
+        forbids_kinds(Kind.PRIVATE),
         crawl_delay_ms=500,
     ),
     RobotsFile(
         "own group",
         "User-agent: *\nDisallow: /\n\nUser-agent: {agent}\nDisallow: /private/\nDisallow: /*.txt$\n",
-        closes(Kind.PRIVATE, Kind.TEXT),
+        forbids_kinds(Kind.PRIVATE, Kind.TEXT),
     ),
-    RobotsFile("open", "User-agent: *\nDisallow:\n", closes()),
+    RobotsFile("open", "User-agent: *\nDisallow:\n", forbids_kinds()),
     RobotsFile(
         "longest match",
         "User-agent: *\nDisallow: /private/\nAllow: /private/item-0.html\nCrawl-delay: 0.2\n",
@@ -82,14 +82,14 @@ ROBOTS: Final = (
         "untidy",
         "# written by hand\r\n\r\nUSER-AGENT : *   # everybody\r\nDISALLOW:/go/\r\nNoindex: /x\r\n"
         "Disallow: /cgi/ # slow\r\nSitemap: /sitemap.xml\r\n",
-        closes(Kind.HOP, Kind.LOOP, Kind.FAILING),
+        forbids_kinds(Kind.HOP, Kind.LOOP, Kind.FAILING),
     ),
     RobotsFile(
         "shared group",
         "User-agent: *\nCrawl-delay: 60\nDisallow: /\n\n"
         "User-agent: otherbot\nUser-agent: {agent}\nCrawl-delay: 0.8\n"
         "Disallow: /private\nDisallow: /archive\n",
-        closes(Kind.PRIVATE, Kind.HIDDEN),
+        forbids_kinds(Kind.PRIVATE, Kind.HIDDEN),
         crawl_delay_ms=800,
     ),
 )

@@ -14,7 +14,7 @@ from bigcrawl_simweb.basics.answer import Answer, Fault
 from bigcrawl_simweb.basics.features import Feature
 from bigcrawl_simweb.basics.markup import render_notice
 from bigcrawl_simweb.basics.resources import Kind, Resource
-from bigcrawl_simweb.model.robots import PLAIN_TEXT, ROBOTS, RobotsFile, closes
+from bigcrawl_simweb.model.robots import PLAIN_TEXT, ROBOTS, RobotsFile, forbids_kinds
 
 _PRIVATE: Final = "User-agent: *\nDisallow: /private/\n"
 _HTML: Final = (("Content-Type", "text/html; charset=utf-8"),)
@@ -23,7 +23,7 @@ _SLOW_MS: Final = 1_500
 _RETRY_AFTER: Final = ("Retry-After", "2")
 
 
-def _huge() -> str:
+def _huge_file() -> str:
     """Return a file with rules at its start, just below the size limit, and after it."""
     line = "# this file grew over the years, and nobody dares to remove anything from it\n"
     text = "User-agent: *\nDisallow: /private/\n"
@@ -31,7 +31,7 @@ def _huge() -> str:
     return text + line * 3_000 + "Disallow: /phantom/\n"
 
 
-def _everything(_: Resource) -> bool:
+def _allows_everything(_: Resource) -> bool:
     return True
 
 
@@ -39,38 +39,38 @@ def _with_query(resource: Resource) -> bool:
     return resource.kind is Kind.PRIVATE or (resource.kind is Kind.PAGE and resource.number % 10 == 9)
 
 
-def _utf16(text: str) -> bytes:
+def _encode_utf16(text: str) -> bytes:
     return b"\xff\xfe" + text.encode("utf-16-le")
 
 
-def _gzipped(text: str) -> bytes:
+def _compress_gzip(text: str) -> bytes:
     return gzip.compress(text.encode(), mtime=0)
 
 
 KINDS: Final = (
-    RobotsFile("forbidden", None, closes(), status=403),
-    RobotsFile("unauthorised", None, closes(), status=401),
-    RobotsFile("gone", None, closes(), status=410),
-    RobotsFile("failing", None, _everything, status=500),
-    RobotsFile("unavailable", None, _everything, status=503, headers=(*_HTML, _RETRY_AFTER)),
-    RobotsFile("silent", None, _everything, status=503, fault=Fault.SILENT),
-    RobotsFile("reset", None, _everything, status=503, fault=Fault.RESET),
-    RobotsFile("slow", _PRIVATE, closes(Kind.PRIVATE), delay_ms=_SLOW_MS),
-    RobotsFile("redirected", _PRIVATE, closes(Kind.PRIVATE), hops=1),
-    RobotsFile("five hops", _PRIVATE, closes(Kind.PRIVATE), hops=5),
-    RobotsFile("elsewhere", _PRIVATE, closes(Kind.PRIVATE), hops=2, elsewhere=True, names_sitemap=False),
-    RobotsFile("redirected to nothing", None, closes(), status=404, hops=1),
+    RobotsFile("forbidden", None, forbids_kinds(), status=403),
+    RobotsFile("unauthorised", None, forbids_kinds(), status=401),
+    RobotsFile("gone", None, forbids_kinds(), status=410),
+    RobotsFile("failing", None, _allows_everything, status=500),
+    RobotsFile("unavailable", None, _allows_everything, status=503, headers=(*_HTML, _RETRY_AFTER)),
+    RobotsFile("silent", None, _allows_everything, status=503, fault=Fault.SILENT),
+    RobotsFile("reset", None, _allows_everything, status=503, fault=Fault.RESET),
+    RobotsFile("slow", _PRIVATE, forbids_kinds(Kind.PRIVATE), delay_ms=_SLOW_MS),
+    RobotsFile("redirected", _PRIVATE, forbids_kinds(Kind.PRIVATE), hops=1),
+    RobotsFile("five hops", _PRIVATE, forbids_kinds(Kind.PRIVATE), hops=5),
+    RobotsFile("elsewhere", _PRIVATE, forbids_kinds(Kind.PRIVATE), hops=2, elsewhere=True, names_sitemap=False),
+    RobotsFile("redirected to nothing", None, forbids_kinds(), status=404, hops=1),
     # Following more than five is optional; the file allows everything, so both have the same effect.
-    RobotsFile("eight hops", "User-agent: *\nDisallow:\n", closes(), hops=8, names_sitemap=False),
-    RobotsFile("in circles", None, closes(), hops=12, circles=True, is_sure=False),
-    RobotsFile("huge", _huge(), closes(Kind.PRIVATE, Kind.HIDDEN), names_sitemap=False),
-    RobotsFile("byte order mark", "\ufeff" + _PRIVATE, closes(Kind.PRIVATE)),
+    RobotsFile("eight hops", "User-agent: *\nDisallow:\n", forbids_kinds(), hops=8, names_sitemap=False),
+    RobotsFile("in circles", None, forbids_kinds(), hops=12, circles=True, is_sure=False),
+    RobotsFile("huge", _huge_file(), forbids_kinds(Kind.PRIVATE, Kind.HIDDEN), names_sitemap=False),
+    RobotsFile("byte order mark", "\ufeff" + _PRIVATE, forbids_kinds(Kind.PRIVATE)),
     # Unreadable for a UTF-8 parser, and without effect if decoded.
-    RobotsFile("UTF-16", "User-agent: *\nDisallow:\n", closes(), encode=_utf16, names_sitemap=False),
+    RobotsFile("UTF-16", "User-agent: *\nDisallow:\n", forbids_kinds(), encode=_encode_utf16, names_sitemap=False),
     RobotsFile(
         "Latin-1",
         "# für alle\nUser-agent: *\nDisallow: /café/\nDisallow: /private/\n",
-        closes(Kind.PRIVATE),
+        forbids_kinds(Kind.PRIVATE),
         encode=lambda text: text.encode("latin-1"),
     ),
     RobotsFile(
@@ -81,28 +81,28 @@ KINDS: Final = (
     RobotsFile(
         "HTML instead",
         "<!DOCTYPE html>\n<html><head><title>Not found</title></head>\n<body>Disallowed? No: lost.</body></html>\n",
-        closes(),
+        forbids_kinds(),
         headers=_HTML,
         names_sitemap=False,
     ),
-    RobotsFile("empty", "", closes(), names_sitemap=False),
-    RobotsFile("old line ends", _PRIVATE.replace("\n", "\r"), closes(Kind.PRIVATE), names_sitemap=False),
+    RobotsFile("empty", "", forbids_kinds(), names_sitemap=False),
+    RobotsFile("old line ends", _PRIVATE.replace("\n", "\r"), forbids_kinds(Kind.PRIVATE), names_sitemap=False),
     RobotsFile("queries", "User-agent: *\nDisallow: /*?\nDisallow: /private/\n", _with_query),
     RobotsFile(
         "split group",
         "User-agent: {agent}\nDisallow: /private/\n\nUser-agent: *\nDisallow: /\n\n"
         "User-agent: {agent}\nDisallow: /archive/\n",
-        closes(Kind.PRIVATE, Kind.HIDDEN),
+        forbids_kinds(Kind.PRIVATE, Kind.HIDDEN),
     ),
     RobotsFile(
         "gzip",
         _PRIVATE,
-        closes(Kind.PRIVATE),
-        encode=_gzipped,
+        forbids_kinds(Kind.PRIVATE),
+        encode=_compress_gzip,
         headers=(("Content-Type", PLAIN_TEXT), ("Content-Encoding", "gzip")),
     ),
-    RobotsFile("binary", None, closes(), headers=(("Content-Type", "application/octet-stream"),)),
-    RobotsFile("everything closed", "User-agent: *\nDisallow: /\n", _everything),
+    RobotsFile("binary", None, forbids_kinds(), headers=(("Content-Type", "application/octet-stream"),)),
+    RobotsFile("everything closed", "User-agent: *\nDisallow: /\n", _allows_everything),
 )
 
 
@@ -111,7 +111,7 @@ class RobotsFiles:
         self.rows = ROBOTS + KINDS if Feature.ROBOTS in features else ROBOTS
         self._agent = agent
         self._names_sitemap = Feature.SITEMAPS in features
-        self._body = lru_cache(len(self.rows))(self._encoded)
+        self._body = lru_cache(len(self.rows))(self._encode_row)
 
     def of(self, host: int) -> RobotsFile:
         return self.rows[host % len(self.rows)]
@@ -145,7 +145,7 @@ class RobotsFiles:
         known = step[0] < len(self.rows) and step[1] < self.rows[step[0]].hops
         return step if known and target == f"/robots/kind-{step[0]}-{step[1]}.txt" else None
 
-    def _encoded(self, row: int) -> bytes:
+    def _encode_row(self, row: int) -> bytes:
         robots = self.rows[row]
         if robots.text is not None:
             return robots.encode(robots.text.replace("{agent}", self._agent))

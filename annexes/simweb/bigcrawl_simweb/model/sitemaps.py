@@ -32,7 +32,7 @@ def index_of_sitemaps(urls: Iterable[str]) -> bytes:
     return f'{_HEAD}<sitemapindex xmlns="{_NAMESPACE}">\n{entries}</sitemapindex>\n'.encode()
 
 
-class Listed(NamedTuple):
+class ListedPage(NamedTuple):
     url: str
     changefreq: str = ""
     changed_ms: int = 0
@@ -42,13 +42,13 @@ def changefreq_of(period_ms: int) -> str:
     return next((word for most_s, word in _WORDS if period_ms <= 1000 * most_s), "monthly")
 
 
-def sitemap(pages: Iterable[Listed]) -> bytes:
-    entries = "".join(map(_entry, pages))
+def sitemap(pages: Iterable[ListedPage]) -> bytes:
+    entries = "".join(map(_entry_xml, pages))
     document = f'{_HEAD}<urlset xmlns="{_NAMESPACE}">\n{entries}</urlset>\n'
     return gzip.compress(document.encode(), mtime=0)
 
 
-def _entry(page: Listed) -> str:
+def _entry_xml(page: ListedPage) -> str:
     changed = datetime.fromtimestamp(page.changed_ms // 1000, UTC).isoformat() if page.changed_ms else ""
     return (
         f"<url><loc>{page.url.replace('&', '&amp;')}</loc>"

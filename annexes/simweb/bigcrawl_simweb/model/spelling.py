@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from bigcrawl_simweb.basics.hashing import mix
+from bigcrawl_simweb.basics.hashing import mix_bits
 
 _FRAGMENT_SHARE: Final = 0.15
 _BLANKS_SHARE: Final = 0.04
@@ -18,7 +18,7 @@ _NEAR_WEIGHTS: Final = (30, 40, 5, 5, 12, 3, 4, 1)
 _FAR_WEIGHTS: Final = (0, 0, 0, 0, 70, 15, 10, 5)
 
 
-class Style(NamedTuple):
+class SpellingStyle(NamedTuple):
     form: int
     raw_letters: bool
     lead: str
@@ -51,33 +51,33 @@ def relative_path(base: str, target: str) -> str:
     return (climb + "/".join([*directories[shared:], name]) or "./") + mark + query
 
 
-def spell(draw: int, authority: str, path: str, base: Base) -> str:
+def spell_link(draw: int, authority: str, path: str, base: Base) -> str:
     """Return one spelling of a link, not escaped for HTML; 12 random bits in `draw` choose it."""
     table = _NEAR if authority == base.authority else _FAR
     form, raw_letters, lead, tail = table[draw & _MASK]
     if form == _RELATIVE:
         # Usually the two share no directory, so the remaining reference is not empty either.
         first = base.first
-        href = _relative(base, path) if not first or path.startswith(first) else base.climb + path[1:]
+        href = _relative_spelling(base, path) if not first or path.startswith(first) else base.climb + path[1:]
     elif form == _PATH:
         href = path
     elif form == _ABSOLUTE:
         href = f"http://{authority}{path}"
     else:
-        href = _rare(form, authority, path, base)
+        href = _rare_spelling(form, authority, path, base)
     if raw_letters and "%" in href:
         href = href.replace("%C3%A9", "é")
     return f"{lead}{href}{tail}" if tail else href
 
 
-def _relative(base: Base, path: str) -> str:
+def _relative_spelling(base: Base, path: str) -> str:
     if base.first:
         return relative_path(base.path, path)
     # At the root there is nothing to climb, and the rest must not be empty or begin with a query.
     return path[1:] if path[1:2] not in ("", "?", ";") else "./" + path[1:]
 
 
-def _rare(form: int, authority: str, path: str, base: Base) -> str:
+def _rare_spelling(form: int, authority: str, path: str, base: Base) -> str:
     if form == _CLIMBING:
         # Climbs more levels than there are directories: the root is its own parent.
         return "../" * (base.path.count("/") + 1) + path[1:]
@@ -91,18 +91,20 @@ def _rare(form: int, authority: str, path: str, base: Base) -> str:
     return f"HTTP://{authority.upper()}{path}"
 
 
-def _table(weights: tuple[int, ...]) -> tuple[Style, ...]:
+def _style_table(weights: tuple[int, ...]) -> tuple[SpellingStyle, ...]:
     forms = [form for form, weight in enumerate(weights) for _ in range(weight)]
-    return tuple(_style(forms[place * len(forms) >> _TABLE_BITS], mix(place)) for place in range(1 << _TABLE_BITS))
+    return tuple(
+        _random_style(forms[place * len(forms) >> _TABLE_BITS], mix_bits(place)) for place in range(1 << _TABLE_BITS)
+    )
 
 
-def _style(form: int, draw: int) -> Style:
-    tail = f"#part-{draw % 9}" if mix(draw) < _FRAGMENT_SHARE * _UNIT else ""
-    raw_letters = mix(draw + 1) < _RAW_LETTER_SHARE * _UNIT
-    if mix(draw + 2) < _BLANKS_SHARE * _UNIT:
-        return Style(form, raw_letters, " ", tail + "\n")
-    return Style(form, raw_letters, "", tail)
+def _random_style(form: int, draw: int) -> SpellingStyle:
+    tail = f"#part-{draw % 9}" if mix_bits(draw) < _FRAGMENT_SHARE * _UNIT else ""
+    raw_letters = mix_bits(draw + 1) < _RAW_LETTER_SHARE * _UNIT
+    if mix_bits(draw + 2) < _BLANKS_SHARE * _UNIT:
+        return SpellingStyle(form, raw_letters, " ", tail + "\n")
+    return SpellingStyle(form, raw_letters, "", tail)
 
 
-_NEAR: Final = _table(_NEAR_WEIGHTS)
-_FAR: Final = _table(_FAR_WEIGHTS)
+_NEAR: Final = _style_table(_NEAR_WEIGHTS)
+_FAR: Final = _style_table(_FAR_WEIGHTS)

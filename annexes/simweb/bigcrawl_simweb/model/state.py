@@ -52,7 +52,7 @@ class SavedWeb:
             features=features_named(self.features.split(",")),
         )
 
-    def shaped(self) -> Web | UniformWeb | TopicalWeb:
+    def web_of_shape(self) -> Web | UniformWeb | TopicalWeb:
         match self.shape:
             case "uniform":
                 return UniformWeb(self.seed, self.hosts)
@@ -69,12 +69,12 @@ def path_in(directory: Path) -> Path:
     return directory / "simweb.json"
 
 
-def load(directory: Path) -> SavedWeb | None:
+def load_web(directory: Path) -> SavedWeb | None:
     """Return the web stored in a directory, or None.
 
     Raises:
         ConfigError: the file has another version, or is unreadable.
-        CorruptionError: the file was not written by `save`.
+        CorruptionError: the file was not written by `save_web`.
     """
     path = path_in(directory)
     try:
@@ -96,7 +96,7 @@ def load(directory: Path) -> SavedWeb | None:
     return SavedWeb(**values)
 
 
-def save(directory: Path, saved: SavedWeb) -> None:
+def save_web(directory: Path, saved: SavedWeb) -> None:
     path = path_in(directory)
     temporary = path.with_suffix(".tmp")
     try:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from bigcrawl.exceptions import ConfigError
 from bigcrawl_simweb.basics.addresses import HOSTS_MAX, address_of, index_of, origin_of
 from bigcrawl_simweb.basics.answer import Answer
-from bigcrawl_simweb.basics.hashing import mix
+from bigcrawl_simweb.basics.hashing import mix_bits
 from bigcrawl_simweb.basics.markup import paragraph_pool, render_notice
 from bigcrawl_simweb.basics.topics import TOPICS
 
@@ -82,12 +82,12 @@ class TopicalWeb:
         """Return the index in `TOPICS` of a page's topic; None for a portal."""
         if not number:
             return None
-        return host % _COUNT if number % 2 else (mix(self.seed ^ mix(host)) + number // 2) % _COUNT
+        return host % _COUNT if number % 2 else (mix_bits(self.seed ^ mix_bits(host)) + number // 2) % _COUNT
 
     def topic_at(self, url: str) -> int | None:
         """Return the index in `TOPICS` of the topic at a URL; None for a portal, or outside of this web."""
         authority, _, path = url.partition("://")[2].partition("/")
-        found = self._asked(authority.partition(":")[0], f"/{path}")
+        found = self._parse_target(authority.partition(":")[0], f"/{path}")
         return None if found is None else self.topic_of(*found)
 
     def count(self, topic: int) -> int:
@@ -96,7 +96,7 @@ class TopicalWeb:
         return sum(self.topic_of(host, number) == topic for host in range(self.hosts) for number in pages)
 
     def url(self, host: int, number: int, port: int) -> str:
-        topic, draw = self.topic_of(host, number), mix(self.seed ^ mix(host << 32 | number))
+        topic, draw = self.topic_of(host, number), mix_bits(self.seed ^ mix_bits(host << 32 | number))
         speaks = topic is not None and draw % 100 < _URL_PERCENT
         words = TOPICS[topic or 0]
         directory = f"{words[draw // 100 % len(words)]}/" if speaks else ""
@@ -107,7 +107,7 @@ class TopicalWeb:
         first = _CHILDREN * number + 1
         targets = [(host, child) for child in range(first, first + _CHILDREN) if child < self.pages_per_host]
         while len(targets) < LINKS:
-            targets.append(self._drawn(draw, host, self.topic_of(host, number)))
+            targets.append(self._draw_target(draw, host, self.topic_of(host, number)))
         draw.shuffle(targets)
         return targets
 
@@ -117,38 +117,38 @@ class TopicalWeb:
         index = index_of(host)
         if index is None or index >= self.hosts:
             return Answer(421, _HTML, render_notice(421))
-        page = self._asked(host, target)
+        page = self._parse_target(host, target)
         if page is None or self.url(*page, port).partition("://")[2].partition("/")[2] != target[1:]:
             return Answer(404, _HTML, render_notice(404))
-        return Answer(200, _HTML, self._page(*page, port))
+        return Answer(200, _HTML, self._page_body(*page, port))
 
-    def _asked(self, address: str, target: str) -> tuple[int, int] | None:
+    def _parse_target(self, address: str, target: str) -> tuple[int, int] | None:
         index, match = index_of(address), _TARGET.match(target)
         if index is None or index >= self.hosts or match is None:
             return None
         number = int(match[1])
         return (index, number) if number < self.pages_per_host else None
 
-    def _drawn(self, draw: Random, host: int, topic: int | None) -> tuple[int, int]:
+    def _draw_target(self, draw: Random, host: int, topic: int | None) -> tuple[int, int]:
         kind = draw.random()
         if kind < _ALIKE and topic is not None:
-            return self._alike(draw, topic)
+            return self._draw_same_topic(draw, topic)
         if kind < _NEAR:
             return host, draw.randrange(self.pages_per_host)
         other = draw.randrange(self.hosts)
         return other, draw.randrange(self.pages_per_host) if kind < _ANYWHERE else 0
 
-    def _alike(self, draw: Random, topic: int) -> tuple[int, int]:
+    def _draw_same_topic(self, draw: Random, topic: int) -> tuple[int, int]:
         """Return a page of a topic, on a host with this main topic or on any other, equally often."""
         if draw.random() < 0.5:
             host = topic + _COUNT * draw.randrange((self.hosts - topic + _COUNT - 1) // _COUNT)
             return host, 2 * draw.randrange(self.pages_per_host // 2) + 1
         host = draw.randrange(self.hosts)
-        first = (topic - mix(self.seed ^ mix(host))) % _COUNT or _COUNT
+        first = (topic - mix_bits(self.seed ^ mix_bits(host))) % _COUNT or _COUNT
         rounds = (self.pages_per_host - 1 - 2 * first) // (2 * _COUNT) + 1
         return host, 2 * (first + _COUNT * draw.randrange(max(1, rounds)))
 
-    def _page(self, host: int, number: int, port: int) -> bytes:
+    def _page_body(self, host: int, number: int, port: int) -> bytes:
         topic, draw = self.topic_of(host, number), Random(f"{self.seed}/{host}/{number}/text")
         text = draw.choices(self._paragraphs, k=_TEXTS)
         if topic is not None:
@@ -158,13 +158,13 @@ class TopicalWeb:
             text.append(f"<p>Nobody asked for {draw.choice(draw.choice(TOPICS))}.</p>\n")
         draw.shuffle(text)
         rows = [
-            f'<li><a href="{self.url(*target, port)}">{self._anchor(draw, target)}</a>\n'
+            f'<li><a href="{self.url(*target, port)}">{self._anchor_text(draw, target)}</a>\n'
             for target in self.links(host, number)
         ]
         title = f"Page {number}" if topic is None else f"Page {number}: {draw.choice(TOPICS[topic])}"
         return _PAGE.format(title=title, text="".join(text), links="".join(rows)).encode()
 
-    def _anchor(self, draw: Random, target: tuple[int, int]) -> str:
+    def _anchor_text(self, draw: Random, target: tuple[int, int]) -> str:
         topic = self.topic_of(*target)
         speaks = topic is not None and draw.random() < _ANCHOR_SHARE
         return f"about {draw.choice(TOPICS[topic or 0])}" if speaks else draw.choice(_GENERIC)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 from bigcrawl.exceptions import ConfigError
 from bigcrawl_simweb.basics.addresses import HOSTS_MAX, address_of, index_of, origin_of
 from bigcrawl_simweb.basics.answer import Answer
-from bigcrawl_simweb.basics.hashing import mix, words
+from bigcrawl_simweb.basics.hashing import mix_bits, random_words
 from bigcrawl_simweb.basics.markup import paragraph_pool, render_notice
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class UniformWeb:
         paragraphs = paragraph_pool(seed)
         # Twice, so that a page's filler can start anywhere in the first.
         self._filler = "".join(text[3:-5] for text in paragraphs).encode("ascii", "ignore") * 2
-        self._templates = [_Template(Random(f"{seed}/uniform/{n}"), paragraphs) for n in range(_TEMPLATES)]
+        self._templates = [_PageTemplate(Random(f"{seed}/uniform/{n}"), paragraphs) for n in range(_TEMPLATES)]
 
     def __repr__(self) -> str:
         return f"UniformWeb(seed={self.seed}, hosts={self.hosts})"
@@ -84,10 +84,10 @@ class UniformWeb:
         return map(address_of, range(self.hosts))
 
     def seeds(self, port: int) -> list[str]:
-        return [self._url(number, port) for number in range(self.hosts)]
+        return [self._url_of_page(number, port) for number in range(self.hosts)]
 
     def menus(self, port: int) -> Iterator[str]:
-        return (self._url(number, port) for number in range(self._roots))
+        return (self._url_of_page(number, port) for number in range(self._roots))
 
     def answer(
         self, host: str, target: str, port: int, *, at_ms: int = 0, conditions: Mapping[str, str] = _NO_CONDITIONS
@@ -99,7 +99,7 @@ class UniformWeb:
         if match is not None:
             number = int(match[1])
             if self.host_of(number) == index:
-                return Answer(200, _HTML, self._page(number, index, port))
+                return Answer(200, _HTML, self._page_body(number, index, port))
         if target == _ROBOTS_TARGET:
             return Answer(200, _PLAIN, _ROBOTS)
         return Answer(404, _HTML, render_notice(404))
@@ -121,7 +121,7 @@ class UniformWeb:
         while self._roots <= number < _TREE_END:
             parent, child = divmod(number - self._roots, NEW_LINKS)
             if child == _NEAR_CHILDREN:
-                return mix(self.seed ^ mix(parent + _HOST_PURPOSE)) % self.hosts
+                return mix_bits(self.seed ^ mix_bits(parent + _HOST_PURPOSE)) % self.hosts
             number = parent
         return number % self.hosts
 
@@ -130,21 +130,21 @@ class UniformWeb:
         first = self._roots + NEW_LINKS * number
         if first + _NEAR_CHILDREN < _TREE_END:
             return list(range(first, first + NEW_LINKS))
-        drawn = [mix(self.seed ^ mix(first + child + _CHILD_PURPOSE)) for child in range(NEW_LINKS)]
+        drawn = [mix_bits(self.seed ^ mix_bits(first + child + _CHILD_PURPOSE)) for child in range(NEW_LINKS)]
         # A multiple of the number of hosts, so that the remainder can be the host.
         base, near = _TREE_END - _TREE_END % self.hosts + self.hosts, self.host_of(number)
         room = (10**19 - base) // self.hosts - 1
         hosts = [near] * _NEAR_CHILDREN + [drawn[-1] % self.hosts]
         return [base + draw % room * self.hosts + host for draw, host in zip(drawn, hosts, strict=True)]
 
-    def _page(self, number: int, host: int, port: int) -> bytes:
-        draws = words(_DRAWS, self.seed, _LINK_PURPOSE, host, number)
+    def _page_body(self, number: int, host: int, port: int) -> bytes:
+        draws = random_words(_DRAWS, self.seed, _LINK_PURPOSE, host, number)
         *near, far = self.children(number)
         near += self._near_old(number, host, draws[0])
         remote: list[bytes | int] = []
         for place, other in [(self.host_of(far), far), *self._far_old(host, draws)]:
             remote += (origin_of(address_of(place), port).encode(), other)
-        return self._templates[draws[1] % _TEMPLATES].filled(number, near, remote, self._filler, draws[2])
+        return self._templates[draws[1] % _TEMPLATES].fill(number, near, remote, self._filler, draws[2])
 
     def _near_old(self, number: int, host: int, draw: int) -> list[int]:
         """Return 43 distinct known pages of the host, from the family, then the menu."""
@@ -172,11 +172,11 @@ class UniformWeb:
             other = (host + 1 + (start + place * step) % max(1, self.hosts - 1)) % self.hosts
             yield other, other
 
-    def _url(self, number: int, port: int) -> str:
+    def _url_of_page(self, number: int, port: int) -> str:
         return f"{origin_of(address_of(self.host_of(number)), port)}/page/{number}.html"
 
 
-class _Template:
+class _PageTemplate:
     def __init__(self, rng: Random, paragraphs: tuple[str, ...]) -> None:
         slots = list(range(LINKS))
         rng.shuffle(slots)
@@ -199,7 +199,7 @@ class _Template:
         self._format = "".join(parts).encode()
         self._pick = itemgetter(*order)
 
-    def filled(self, number: int, near: list[int], remote: list[bytes | int], filler: bytes, draw: int) -> bytes:
+    def fill(self, number: int, near: list[int], remote: list[bytes | int], filler: bytes, draw: int) -> bytes:
         page: bytes = self._format % (number, *self._pick([*near, *remote]))
         missing = PAGE_BYTES - len(page) - len(_TAIL) - len(_TEXT)
         start = draw % (len(filler) // 2)

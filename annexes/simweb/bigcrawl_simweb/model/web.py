@@ -12,15 +12,15 @@ from bigcrawl_simweb.basics.addresses import HOSTS_MAX, origin_of
 from bigcrawl_simweb.basics.answer import Answer
 from bigcrawl_simweb.basics.features import PLAIN, Feature, Naming
 from bigcrawl_simweb.basics.markup import render_notice
-from bigcrawl_simweb.basics.resources import ENDLESS_KINDS, NUMBER_MAX, Kind, Resource, named_by
+from bigcrawl_simweb.basics.resources import ENDLESS_KINDS, NUMBER_MAX, Kind, Resource, directory_named_by, named_by
 from bigcrawl_simweb.exhibits.exhibit import HTML
 from bigcrawl_simweb.exhibits.table import ROWS_MAX, exhibits_of, proof_of, row_of
 from bigcrawl_simweb.exhibits.table import named_by as exhibit_named_by
-from bigcrawl_simweb.model.answers import Answers
+from bigcrawl_simweb.model.answers import WebAnswers
 from bigcrawl_simweb.model.expectations import Expectations, usual_status
 from bigcrawl_simweb.model.expected import Expected
 from bigcrawl_simweb.model.graph import Graph
-from bigcrawl_simweb.model.names import FARM_HOST, FARMS_MAX, Names
+from bigcrawl_simweb.model.names import FARM_HOST, FARMS_MAX, HOMES_HOST, HostNames
 from bigcrawl_simweb.model.population import Population
 from bigcrawl_simweb.model.reachability import Reachability
 from bigcrawl_simweb.model.robots_kinds import RobotsFiles
@@ -55,6 +55,8 @@ class Web:
         features: phenomena besides the plain kinds.
         farms: with `Feature.FARMS` and names, the number of spam farms, up to `FARMS_MAX`; None: one per 200 PLDs. It
             does not affect links between ordinary pages.
+        homes: likewise of shared domains, with `Feature.HOMES`.
+        has_spam: False if no page links to farms and made-up directories.
 
     Parameters called `host` are a host's address or name as in URLs. Memory: some MB for any size.
     """
@@ -71,9 +73,12 @@ class Web:
         naming: Naming = Naming.ADDRESS,
         features: frozenset[Feature] = PLAIN,
         farms: int | None = None,
+        homes: int | None = None,
+        has_spam: bool = True,
     ) -> None:
         _check_sizes(hosts, pages_per_host, pages, naming)
-        _check_farms(farms, naming, features)
+        _check_domains(Feature.FARMS, farms, naming, features)
+        _check_domains(Feature.HOMES, homes, naming, features)
         self.seed = seed
         self.hosts = hosts
         self.pages_per_host = pages_per_host or 0
@@ -82,12 +87,12 @@ class Web:
         self.naming = naming
         self.features = features
         population = Population(seed, hosts, self.pages, self.pages_per_host)
-        self._names = Names(seed, population, naming, features, farms)
+        self._names = HostNames(seed, population, naming, features, farms, homes)
         self._host_of = lru_cache(_CACHED_MAX)(self._names.host_of)
         self._robots = RobotsFiles(agent, features)
         self.expectations = Expectations(features, self._robots, self._names)
-        self._graph = Graph(seed, population, features, self._names.farms)
-        self._answers = Answers(seed, agent, slow_ms, hosts, self._graph, self._names, features)
+        self._graph = Graph(seed, population, features, self._names.farms, self._names.homes, has_spam=has_spam)
+        self._answers = WebAnswers(seed, agent, slow_ms, hosts, self._graph, self._names, features)
 
     def __repr__(self) -> str:
         size = f"pages_per_host={self.pages_per_host}" if self.pages_per_host else f"pages={self.pages}"
@@ -103,6 +108,10 @@ class Web:
     def name_of(self, host: int) -> str:
         """Return the name or address of ordinary host `host`, 0 <= host < hosts."""
         return self._names.name_of(host)
+
+    def shared_hosts(self) -> list[str]:
+        """Return the hosts with home directories."""
+        return [self._names.name_of(HOMES_HOST + number) for number in range(self._names.homes)]
 
     def pld_of(self, host: str) -> str:
         """Return the pay-level domain of a host; an address itself."""
@@ -131,14 +140,14 @@ class Web:
                 return outage.answer(left_ms, at_ms)
         if is_robots or target.startswith("/robots/kind-"):
             return self._robots_answer(index, host, target, port)
-        resource = self._resource(index, target)
+        resource = self._resource_at(index, target)
         if resource is None:
             return Answer(404, HTML, render_notice(404))
         return self._answers.answer(resource, port, at_ms, conditions)
 
     def allows(self, host: str, target: str) -> bool:
         """Whether the host's robots.txt allows the agent to fetch the target; true outside of the web."""
-        resource = self._asked(host, target)
+        resource = self._requested_resource(host, target)
         return resource is None or not self.expectations.closes(resource)
 
     def crawl_delays_ms(self) -> dict[str, int]:
@@ -146,7 +155,7 @@ class Web:
         return {self._names.name_of(host): delay_ms for host, delay_ms in delays if delay_ms}
 
     def is_endless(self, host: str, target: str) -> bool:
-        resource = self._asked(host, target)
+        resource = self._requested_resource(host, target)
         return resource is not None and resource.kind in ENDLESS_KINDS
 
     def leads_to(self, url: str, port: int) -> list[str]:
@@ -181,7 +190,7 @@ class Web:
         read_feeds: bool = False,
     ) -> dict[str, int]:
         """Return every canonical URL to which links and redirects lead from the seeds, with its usual status."""
-        linked = self._linked(port, seeds, (obey_robots, obey_nofollow, read_sitemaps, read_feeds))
+        linked = self._linked_urls(port, seeds, (obey_robots, obey_nofollow, read_sitemaps, read_feeds))
         return {url: usual_status(expected) for url, expected in linked.items()}
 
     def expected(
@@ -202,34 +211,36 @@ class Web:
         Raises:
             ConfigError: a seed is not a canonical URL of this web.
         """
-        linked = self._linked(port, seeds, (obey_robots, obey_nofollow, read_sitemaps, read_feeds))
+        linked = self._linked_urls(port, seeds, (obey_robots, obey_nofollow, read_sitemaps, read_feeds))
         return linked | self._robots_steps(port) if obey_robots else linked
 
-    def _linked(self, port: int, seeds: Iterable[str], choices: tuple[bool, bool, bool, bool]) -> dict[str, Expected]:
-        starts = [self._seeded(url, port) for url in seeds]
+    def _linked_urls(
+        self, port: int, seeds: Iterable[str], choices: tuple[bool, bool, bool, bool]
+    ) -> dict[str, Expected]:
+        starts = [self._seed_resource(url, port) for url in seeds]
         found = Reachability(self._graph, self.expectations, *choices).expected(starts)
         return {self._answers.url(resource, port): expected for resource, expected in found.items()}
 
     def _robots_steps(self, port: int) -> dict[str, Expected]:
         steps: dict[str, Expected] = {}
         for index in range(self.hosts):
-            at = self._neighbour(index) if self._robots.of(index).elsewhere else index
+            at = self._next_reachable_host(index) if self._robots.of(index).elsewhere else index
             origin = origin_of(self._names.name_of(at), port)
             outage = self.expectations.outage(at)
             step = _STEP if outage is None else replace(_STEP, statuses=_STEP.statuses | {outage.status})
             steps |= {origin + target: step for target in self._robots.steps(index)}
         return steps
 
-    def _neighbour(self, index: int) -> int:
+    def _next_reachable_host(self, index: int) -> int:
         """Return the next host that is always reachable, or the host itself if there is none."""
         others = ((index + step) % self.hosts for step in range(1, self.hosts))
         return next((other for other in others if self.expectations.is_calm(other)), index)
 
     def _robots_answer(self, index: int, host: str, target: str, port: int) -> Answer:
         step = None if target == ROBOTS_TARGET else self._robots.step_of(target)
-        if index >= FARM_HOST or (step is None and target != ROBOTS_TARGET):
+        if index >= HOMES_HOST or (step is None and target != ROBOTS_TARGET):
             return Answer(404, HTML, render_notice(404))
-        near = origin_of(self._names.name_of(self._neighbour(index)), port)
+        near = origin_of(self._names.name_of(self._next_reachable_host(index)), port)
         return self._robots.answer(index, step, origin_of(host, port), near)
 
     def resources(self, host: int) -> Iterator[Resource]:
@@ -247,13 +258,16 @@ class Web:
     def resource_at(self, url: str) -> Resource | None:
         """Return the resource at a canonical URL, ignoring its port; None if there is none, or for a robots.txt."""
         authority, slash, path = url.removeprefix("http://").partition("/")
-        return self._asked(authority.partition(":")[0], slash + path)
+        return self._requested_resource(authority.partition(":")[0], slash + path)
 
-    def _asked(self, host: str, target: str) -> Resource | None:
+    def _requested_resource(self, host: str, target: str) -> Resource | None:
         index = self._host_of(host)
-        return None if index is None else self._resource(index, target)
+        return None if index is None else self._resource_at(index, target)
 
-    def _resource(self, host: int, target: str) -> Resource | None:
+    def _resource_at(self, host: int, target: str) -> Resource | None:
+        if FARM_HOST > host >= HOMES_HOST:
+            named = directory_named_by(target)
+            return Resource(host, *named) if named else None
         named = named_by(target)
         if host >= FARM_HOST:
             if target == "/":
@@ -268,7 +282,7 @@ class Web:
             return Resource(host, kind, number) if count else None
         return Resource(host, kind, number) if number < count else None
 
-    def _seeded(self, url: str, port: int) -> Resource:
+    def _seed_resource(self, url: str, port: int) -> Resource:
         resource = self.resource_at(url)
         if resource is None or self._answers.url(resource, port) != url:
             raise ConfigError(f"{url} is not a canonical URL of {self!r} on port {port}")
@@ -285,14 +299,14 @@ def _check_sizes(hosts: int, pages_per_host: int | None, pages: int | None, nami
         raise ConfigError(f"pages per host is {pages_per_host}; must be between 1 and {NUMBER_MAX}")
     if pages is not None and not hosts <= pages <= PAGES_MAX:
         raise ConfigError(f"pages is {pages}; must be between hosts, {hosts}, and {PAGES_MAX}")
-    if pages is not None and Population(0, hosts, pages).largest() > NUMBER_MAX:
-        raise ConfigError(f"pages is {pages}; with {hosts} hosts the largest would have more than {NUMBER_MAX}")
+    if pages is not None and Population(0, hosts, pages).largest_size() > NUMBER_MAX:
+        raise ConfigError(f"pages is {pages}; with {hosts} hosts the largest host would have more than {NUMBER_MAX}")
 
 
-def _check_farms(farms: int | None, naming: Naming, features: frozenset[Feature]) -> None:
-    if farms is None:
+def _check_domains(feature: Feature, count: int | None, naming: Naming, features: frozenset[Feature]) -> None:
+    if count is None:
         return
-    if Feature.FARMS not in features or naming is Naming.ADDRESS:
-        raise ConfigError(f"farms is {farms}, but farms need the feature farms and hosts with names")
-    if not 1 <= farms <= FARMS_MAX:
-        raise ConfigError(f"farms is {farms}; must be between 1 and {FARMS_MAX}")
+    if feature not in features or naming is Naming.ADDRESS:
+        raise ConfigError(f"{feature} is {count}, but {feature} need the feature {feature} and hosts with names")
+    if not 1 <= count <= FARMS_MAX:
+        raise ConfigError(f"{feature} is {count}; must be between 1 and {FARMS_MAX}")

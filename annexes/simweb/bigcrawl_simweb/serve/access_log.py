@@ -71,7 +71,7 @@ class AccessLog:
 
 
 def read_log(path: Path) -> Iterator[LogLine]:
-    return read_lines(path, _FORMAT, _parsed)
+    return read_lines(path, _FORMAT, _parse_line)
 
 
 def read_exchanges(path: Path) -> Iterator[Exchange]:
@@ -88,7 +88,7 @@ def read_exchanges(path: Path) -> Iterator[Exchange]:
         )
 
 
-def _parsed(fields: list[str]) -> LogLine:
+def _parse_line(fields: list[str]) -> LogLine:
     start, end, client, host, server, method, target, status, sent, fault, retry_after = fields
     return LogLine(
         int(start), int(end), client, host, server, method, target, int(status), int(sent), fault, int(retry_after)

@@ -29,8 +29,8 @@ import sys
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from bigcrawl_simweb.basics.exchange import ABORTED_STATUS
-from bigcrawl_simweb.serve.incoming import Incoming
-from bigcrawl_simweb.serve.sending import NO_FAULT, Ending
+from bigcrawl_simweb.serve.incoming import RequestParser
+from bigcrawl_simweb.serve.sending import NO_FAULT, ConnectionEnding
 
 if TYPE_CHECKING:
     import asyncio
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
     from bigcrawl_simweb.basics.answer import Answer
     from bigcrawl_simweb.serve.http1 import RequestHead
-    from bigcrawl_simweb.serve.incoming import Arrived
-    from bigcrawl_simweb.serve.sending import Delivery
+    from bigcrawl_simweb.serve.incoming import ArrivedRequest
+    from bigcrawl_simweb.serve.sending import AnswerDelivery
 
 _READ_BYTES: Final = 16_384
 # A connection's share of a turn.
@@ -63,18 +63,18 @@ class Destination(NamedTuple):
     port: int
 
 
-class Serves(Protocol):
+class ConnectionServer(Protocol):
     now_ms: Callable[[], int]
     tls: ssl.SSLContext | None
 
-    def place(self, head: RequestHead | None, local: str) -> Destination: ...
+    def destination_of(self, head: RequestHead | None, local: str) -> Destination: ...
 
-    def answer(self, arrived: Arrived, place: Destination, keep_alive: bool) -> tuple[Answer, Delivery]:
+    def answer(self, arrived: ArrivedRequest, place: Destination, keep_alive: bool) -> tuple[Answer, AnswerDelivery]:
         """Return the answer to a request and its delivery; `keep_alive` is the client's wish."""
 
-    def record(
+    def log_exchange(
         self,
-        arrived: Arrived,
+        arrived: ArrivedRequest,
         end_ms: int,
         client: str,
         place: Destination,
@@ -84,18 +84,18 @@ class Serves(Protocol):
         headers: tuple[tuple[str, str], ...] = (),
     ) -> None: ...
 
-    def left(self, connection: Connection) -> None: ...
+    def record_departure(self, connection: ServerConnection) -> None: ...
 
 
-class _Exchange(NamedTuple):
-    arrived: Arrived
+class _OpenExchange(NamedTuple):
+    arrived: ArrivedRequest
     place: Destination
     answer: Answer
-    delivery: Delivery
+    delivery: AnswerDelivery
     turn_ms: int
 
 
-class Connection:
+class ServerConnection:
     __slots__ = (
         "_client",
         "_current",
@@ -117,14 +117,16 @@ class Connection:
         "_unsent",
     )
 
-    def __init__(self, server: Serves, loop: asyncio.AbstractEventLoop, sock: socket.socket, client: str) -> None:
+    def __init__(
+        self, server: ConnectionServer, loop: asyncio.AbstractEventLoop, sock: socket.socket, client: str
+    ) -> None:
         self._server = server
         self._loop = loop
         self._sock = sock
         self._client = client
         self._local: str = sock.getsockname()[0]
-        self._incoming = Incoming()
-        self._current: _Exchange | None = None
+        self._incoming = RequestParser()
+        self._current: _OpenExchange | None = None
         self._piece: tuple[int, bytes] | None = None
         self._unsent = _NOTHING
         self._sent_bytes = 0
@@ -136,69 +138,69 @@ class Connection:
         self._timer: asyncio.TimerHandle | None = None
         self._through: RequestHead | None = None
         self._is_reading = True
-        loop.add_reader(sock, self._readable)
+        loop.add_reader(sock, self._on_readable)
 
     def abandon(self) -> None:
         """Close at once, and log open exchanges as if the client had left."""
         self._let_go(self._server.now_ms())
 
-    def _readable(self) -> None:
+    def _on_readable(self) -> None:
         try:
             late_ms = _unread_ms(self._sock)
             data = self._sock.recv(_READ_BYTES)  # no less than a record of TLS
         except _NOT_NOW:
             return
         except OSError:
-            self._lost()
+            self._end_all()
             return
         if not data:
             self._hear_end()
         else:
             self._incoming.feed(data, late_ms)
-            self._advance()
+            self._serve_next()
 
     def _hear_end(self) -> None:
         self._eof = True
-        self._read(False)
+        self._set_reading(False)
         if self._current is None or not self._is_writing:
-            self._lost()
+            self._end_all()
 
     def _hear_nothing(self) -> None:
         self._incoming.stop()
-        self._read(not self._eof)
+        self._set_reading(not self._eof)
 
-    def _advance(self) -> None:
+    def _serve_next(self) -> None:
         while self._current is None and self._incoming and not self._is_closing:
-            self._begin(self._incoming.pop())
+            self._begin_answer(self._incoming.pop())
         if self._is_closing:
             return
         if not self._eof:
-            self._read(self._incoming.wants_more)
+            self._set_reading(self._incoming.wants_more)
         elif self._current is None:
-            self._lost()
+            self._end_all()
 
-    def _begin(self, arrived: Arrived) -> None:
+    def _begin_answer(self, arrived: ArrivedRequest) -> None:
         server, through = self._server, self._through
         if through is not None and arrived.head is not None:
             meant = arrived.head._replace(host=through.host, proxy_port=through.proxy_port)
             arrived = arrived._replace(head=meant)
         head = arrived.head
         self._keep_alive = self._keep_alive and head is not None and head.keep_alive
-        place = server.place(head, self._local)
+        place = server.destination_of(head, self._local)
         answer, delivery = server.answer(arrived, place, self._keep_alive)
-        self._current = _Exchange(arrived, place, answer, delivery, server.now_ms())
+        self._current = _OpenExchange(arrived, place, answer, delivery, server.now_ms())
         self._send_due()
 
     def _go_on(self) -> None:
         self._timer = None
         self._send_due()
-        self._advance()
+        self._serve_next()
 
     def _send_due(self) -> None:
         share = _TURN_BYTES
         while share > 0:
             if not self._unsent and not self._take_piece():
-                self._write(False)
+                self._set_writing(False)
                 return
             end_ms = self._server.now_ms()
             try:
@@ -206,14 +208,14 @@ class Connection:
             except _NOT_NOW:
                 break
             except OSError:
-                self._lost()
+                self._end_all()
                 return
             self._end_ms = end_ms
             # An empty slice would keep the whole answer in memory while the connection is idle.
             self._unsent = self._unsent[sent_bytes:] if sent_bytes < len(self._unsent) else _NOTHING
             self._sent_bytes += sent_bytes
             share -= sent_bytes
-        self._write(True)
+        self._set_writing(True)
 
     def _take_piece(self) -> bool:
         """Make the next piece current. Return False if there is none, or it is not due yet."""
@@ -221,56 +223,56 @@ class Connection:
         while exchange is not None and not self._unsent:
             piece = self._piece or next(exchange.delivery.pieces, None)
             if piece is None:
-                self._end(exchange)
+                self._end_exchange(exchange)
                 return False
             self._piece = None
             due_ms, data = piece
             early_ms = exchange.turn_ms + due_ms - self._server.now_ms() if due_ms else 0
             if early_ms > 0:
                 self._piece = piece
-                self._wait(early_ms)
+                self._wait_to_send(early_ms)
                 return False
             self._unsent = memoryview(data)
         return True
 
-    def _wait(self, wait_ms: int) -> None:
+    def _wait_to_send(self, wait_ms: int) -> None:
         if self._eof:
-            self._lost()
+            self._end_all()
         else:
             self._timer = self._loop.call_later(wait_ms / 1000, self._go_on)
 
-    def _end(self, exchange: _Exchange) -> None:
+    def _end_exchange(self, exchange: _OpenExchange) -> None:
         ending = exchange.delivery.ending
-        if ending is Ending.HANG:
+        if ending is ConnectionEnding.HANG:
             self._hear_nothing()
             if self._eof:
-                self._lost()
+                self._end_all()
             return
-        if ending is Ending.TUNNEL:
+        if ending is ConnectionEnding.TUNNEL:
             self._begin_tls(exchange.arrived.head)
             return
-        if ending is Ending.RESET:
+        if ending is ConnectionEnding.RESET:
             self._end_ms = self._server.now_ms()
-        self._record(exchange.answer.status, self._end_ms)
-        if ending is Ending.RESET:
+        self._log_exchange(exchange.answer.status, self._end_ms)
+        if ending is ConnectionEnding.RESET:
             self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-            self._lost()
-        elif ending is Ending.CLOSE:
+            self._end_all()
+        elif ending is ConnectionEnding.CLOSE:
             self._close()
 
     def _begin_tls(self, head: RequestHead | None) -> None:
         assert self._server.tls is not None
         self._current, self._sent_bytes, self._through = None, 0, head
-        self._incoming = Incoming()
-        self._write(False)
-        self._read(False)
+        self._incoming = RequestParser()
+        self._set_writing(False)
+        self._set_reading(False)
         self._sock = self._server.tls.wrap_socket(self._sock, server_side=True, do_handshake_on_connect=False)
-        self._read(True)
+        self._set_reading(True)
 
-    def _record(self, status: int, end_ms: int) -> None:
+    def _log_exchange(self, status: int, end_ms: int) -> None:
         exchange = self._current
         assert exchange is not None
-        self._server.record(
+        self._server.log_exchange(
             exchange.arrived,
             end_ms,
             self._client,
@@ -290,12 +292,12 @@ class Connection:
         except OSError:
             self._eof = True  # the client has reset the connection
         if self._eof:
-            self._lost()
+            self._end_all()
         else:
             self._hear_nothing()
-            self._timer = self._loop.call_later(_CLOSING_S, self._lost)
+            self._timer = self._loop.call_later(_CLOSING_S, self._end_all)
 
-    def _lost(self) -> None:
+    def _end_all(self) -> None:
         """End open exchanges after the client has left.
 
         If a client only waited and then reset the connection, the kernel does not know when.
@@ -308,27 +310,27 @@ class Connection:
         if self._current is not None:
             delivery, arrived = self._current.delivery, self._current.arrived
             status = self._current.answer.status if delivery.is_ended_by_client else ABORTED_STATUS
-            self._record(status, max(gone_ms, arrived.start_ms))
+            self._log_exchange(status, max(gone_ms, arrived.start_ms))
         while self._incoming:
             arrived = self._incoming.pop()
-            place = self._server.place(arrived.head, self._local)
-            self._server.record(arrived, max(gone_ms, arrived.start_ms), self._client, place, ABORTED_STATUS)
+            place = self._server.destination_of(arrived.head, self._local)
+            self._server.log_exchange(arrived, max(gone_ms, arrived.start_ms), self._client, place, ABORTED_STATUS)
         if self._timer:
             self._timer.cancel()
-        self._read(False)
-        self._write(False)
+        self._set_reading(False)
+        self._set_writing(False)
         self._sock.close()
-        self._server.left(self)
+        self._server.record_departure(self)
 
-    def _read(self, wanted: bool) -> None:
+    def _set_reading(self, wanted: bool) -> None:
         if wanted is not self._is_reading:
             self._is_reading = wanted
             if wanted:
-                self._loop.add_reader(self._sock, self._readable)
+                self._loop.add_reader(self._sock, self._on_readable)
             else:
                 self._loop.remove_reader(self._sock)
 
-    def _write(self, wanted: bool) -> None:
+    def _set_writing(self, wanted: bool) -> None:
         if wanted is not self._is_writing:
             self._is_writing = wanted
             if wanted:

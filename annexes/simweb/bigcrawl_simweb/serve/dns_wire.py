@@ -79,12 +79,12 @@ def parse_query(message: bytes) -> Query:
         raise BadQueryError(Rcode.FORMERR)
     labels = []
     at = _HEADER.size
-    while size := _byte(message, at):
+    while size := _byte_at(message, at):
         label = message[at + 1 : at + 1 + size]
         at += 1 + size
         if size > _LABEL_BYTES_MAX or at - _HEADER.size >= _NAME_BYTES_MAX:
             raise BadQueryError(Rcode.FORMERR)
-        labels.append(_label(label))
+        labels.append(_decode_label(label))
     end = at + 1 + _TYPE_AND_CLASS.size
     if end > len(message):
         raise BadQueryError(Rcode.FORMERR)
@@ -99,7 +99,7 @@ def encode_addresses(
 ) -> bytes:
     """Return a reply with A and AAAA records, after a CNAME if there is an `alias`; a denial without addresses."""
     if not addresses:
-        return _denial(query, Rcode.NOERROR, ttl_s)
+        return _denial_reply(query, Rcode.NOERROR, ttl_s)
     owner = struct.pack(">H", _QUESTION_NAME)
     records = []
     if alias:
@@ -109,7 +109,11 @@ def encode_addresses(
     for address in addresses:
         packed = socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)
         records.append(owner + _RECORD_TAIL.pack(_type_of(address), _CLASS_IN, ttl_s, len(packed)) + packed)
-    return _header(query.number, query.flags, Rcode.NOERROR, answers=len(records)) + query.question + b"".join(records)
+    return (
+        _encode_header(query.number, query.flags, Rcode.NOERROR, answers=len(records))
+        + query.question
+        + b"".join(records)
+    )
 
 
 def has_type(address: str, record_type: int) -> bool:
@@ -125,41 +129,41 @@ def _encode_name(name: str) -> bytes:
 
 
 def encode_no_name(query: Query, ttl_s: int) -> bytes:
-    return _denial(query, Rcode.NXDOMAIN, ttl_s)
+    return _denial_reply(query, Rcode.NXDOMAIN, ttl_s)
 
 
 def encode_failure(query: Query) -> bytes:
-    return _header(query.number, query.flags, Rcode.SERVFAIL) + query.question
+    return _encode_header(query.number, query.flags, Rcode.SERVFAIL) + query.question
 
 
 def encode_refusal(message: bytes, rcode: Rcode) -> bytes:
     number, flags, *_ = _HEADER.unpack_from(message)
-    return _HEADER.pack(number, _flags(flags) | rcode, 0, 0, 0, 0)
+    return _HEADER.pack(number, _reply_flags(flags) | rcode, 0, 0, 0, 0)
 
 
-def _denial(query: Query, rcode: Rcode, ttl_s: int) -> bytes:
+def _denial_reply(query: Query, rcode: Rcode, ttl_s: int) -> bytes:
     """Return a denial with the root's SOA, which has the time for which it may be cached (RFC 2308)."""
     timers = struct.pack(">5I", 1, 3600, 600, 86_400, ttl_s)
     source = b"\x06simweb\x00" + b"\x0ahostmaster\x06simweb\x00" + timers
     soa = b"\x00" + _RECORD_TAIL.pack(_TYPE_SOA, _CLASS_IN, ttl_s, len(source)) + source
-    return _header(query.number, query.flags, rcode, authorities=1) + query.question + soa
+    return _encode_header(query.number, query.flags, rcode, authorities=1) + query.question + soa
 
 
-def _header(number: int, flags: int, rcode: Rcode, answers: int = 0, authorities: int = 0) -> bytes:
-    return _HEADER.pack(number, _flags(flags) | rcode, 1, answers, authorities, 0)
+def _encode_header(number: int, flags: int, rcode: Rcode, answers: int = 0, authorities: int = 0) -> bytes:
+    return _HEADER.pack(number, _reply_flags(flags) | rcode, 1, answers, authorities, 0)
 
 
-def _flags(asked: int) -> int:
+def _reply_flags(asked: int) -> int:
     return _REPLY | _AUTHORITATIVE | _RECURSION_HAD | asked & (_OPCODE | _RECURSION_WANTED)
 
 
-def _byte(message: bytes, at: int) -> int:
+def _byte_at(message: bytes, at: int) -> int:
     if at >= len(message):
         raise BadQueryError(Rcode.FORMERR)
     return message[at]
 
 
-def _label(label: bytes) -> str:
+def _decode_label(label: bytes) -> str:
     label = label.lower()
     if _HOST_LABEL.fullmatch(label):
         return label.decode()

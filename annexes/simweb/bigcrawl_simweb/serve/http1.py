@@ -49,7 +49,7 @@ class RequestHead(NamedTuple):
     conditions: Mapping[str, str]
 
 
-class _Fields(NamedTuple):
+class _HeaderFields(NamedTuple):
     host: str | None
     wishes: bytes
     body_bytes: int
@@ -77,7 +77,7 @@ def parse_head(head: bytes) -> RequestHead:
     proxy_port = 0
     path = target.decode()
     if method == b"CONNECT":
-        host, port = _authority(path)
+        host, port = _parse_authority(path)
         proxy_port = port or _HTTPS_PORT
     elif not path.startswith("/") and path != "*":
         host, proxy_port, path = _absolute_form(path)
@@ -85,7 +85,7 @@ def parse_head(head: bytes) -> RequestHead:
 
 
 @lru_cache(_FIELDS_KEPT)
-def _read_fields(lines: bytes) -> _Fields:
+def _read_fields(lines: bytes) -> _HeaderFields:
     fields = {}
     for line in lines.split(b"\r\n") if lines else ():
         name, colon, value = line.partition(b":")
@@ -97,7 +97,7 @@ def _read_fields(lines: bytes) -> _Fields:
     body_bytes = fields.get(b"content-length", b"0")
     if not body_bytes.isdigit():
         raise BadRequestError(400)
-    return _Fields(
+    return _HeaderFields(
         host=_named_host(fields.get(b"host")),
         wishes=fields.get(b"connection", b"").lower(),
         body_bytes=int(body_bytes),
@@ -107,7 +107,7 @@ def _read_fields(lines: bytes) -> _Fields:
 
 def _named_host(value: bytes | None) -> str | None:
     """Return the host in a Host header; "" if the header is empty, which is allowed; None if it is missing."""
-    return _authority(value.decode("latin-1"))[0] if value else None if value is None else ""
+    return _parse_authority(value.decode("latin-1"))[0] if value else None if value is None else ""
 
 
 def _absolute_form(target: str) -> tuple[str, int, str]:
@@ -117,12 +117,12 @@ def _absolute_form(target: str) -> tuple[str, int, str]:
     if scheme.lower() != "http":
         raise BadRequestError(421)
     split = min((at for at in (rest.find("/"), rest.find("?")) if at >= 0), default=len(rest))
-    host, port = _authority(rest[:split])
+    host, port = _parse_authority(rest[:split])
     path = rest[split:]
     return host, port or _HTTP_PORT, path if path.startswith("/") else "/" + path
 
 
-def _authority(text: str) -> tuple[str, int]:
+def _parse_authority(text: str) -> tuple[str, int]:
     match = _AUTHORITY.fullmatch(text)
     if match is None:
         raise BadRequestError(400)

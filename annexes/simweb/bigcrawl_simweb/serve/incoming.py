@@ -13,7 +13,7 @@ _HEAD_BYTES_MAX: Final = 16_384
 _WAITING_MAX: Final = 16
 
 
-class Arrived(NamedTuple):
+class ArrivedRequest(NamedTuple):
     """A request, and when its head was complete. If `head` is None, the answer is the status `refusal`."""
 
     start_ms: int
@@ -21,7 +21,7 @@ class Arrived(NamedTuple):
     refusal: int
 
 
-class Incoming:
+class RequestParser:
     """Turns bytes into requests, in order, without their bodies.
 
     After an invalid request no more is read, because the start of the next one is unknown.
@@ -34,7 +34,7 @@ class Incoming:
         self._skip_bytes = 0
         self._is_deaf = False
         self._arrived_ms = 0
-        self._waiting: deque[Arrived] = deque()
+        self._waiting: deque[ArrivedRequest] = deque()
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
@@ -48,20 +48,20 @@ class Incoming:
         self._arrived_ms = now_ms() - late_ms
         if not self._is_deaf:
             self._buffer += data
-            self._cut()
+            self._parse_buffer()
 
-    def pop(self) -> Arrived:
+    def pop(self) -> ArrivedRequest:
         arrived = self._waiting.popleft()
         if self._buffer:
             self._arrived_ms = now_ms()
-            self._cut()
+            self._parse_buffer()
         return arrived
 
     def stop(self) -> None:
         self._is_deaf = True
         self._buffer = b""
 
-    def _cut(self) -> None:
+    def _parse_buffer(self) -> None:
         while len(self._waiting) < _WAITING_MAX and not self._is_deaf:
             if self._skip_bytes:
                 skipped = min(self._skip_bytes, len(self._buffer))
@@ -69,22 +69,22 @@ class Incoming:
                 self._skip_bytes -= skipped
             head, end, rest = self._buffer.partition(b"\r\n\r\n")
             if len(head) > _HEAD_BYTES_MAX:
-                self._refuse(431)
+                self._queue_refusal(431)
             elif end:
                 self._buffer = rest
-                self._take(head)
+                self._take_head(head)
             else:
                 break
 
-    def _take(self, data: bytes) -> None:
+    def _take_head(self, data: bytes) -> None:
         try:
             head = parse_head(data)
         except BadRequestError as error:
-            self._refuse(error.status)
+            self._queue_refusal(error.status)
             return
         self._skip_bytes = head.body_bytes
-        self._waiting.append(Arrived(self._arrived_ms, head, 0))
+        self._waiting.append(ArrivedRequest(self._arrived_ms, head, 0))
 
-    def _refuse(self, status: int) -> None:
+    def _queue_refusal(self, status: int) -> None:
         self.stop()
-        self._waiting.append(Arrived(self._arrived_ms, None, status))
+        self._waiting.append(ArrivedRequest(self._arrived_ms, None, status))

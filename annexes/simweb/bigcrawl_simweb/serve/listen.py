@@ -38,7 +38,7 @@ def open_listeners(addresses: Iterable[str], port: int, device: str = "lo") -> l
                 f"{device}: {error.strerror}; lower hosts, or listen on 127.0.0.1 and crawl through it as a proxy"
             ) from error
         return _one_each(few, port)
-    return [_listening(wide, "0.0.0.0", port)]  # noqa: S104 - limited to the loopback device
+    return [_bind_and_listen(wide, "0.0.0.0", port)]  # noqa: S104 - limited to the loopback device
 
 
 def _tied_to_device(device: str) -> socket.socket:
@@ -65,7 +65,7 @@ def _try_one_each(addresses: Sequence[str], port: int) -> list[socket.socket]:
     sockets: list[socket.socket] = []
     try:
         for address in addresses:
-            sockets.append(_listening(_plain(), address, port))
+            sockets.append(_bind_and_listen(_new_socket(), address, port))
             port = port or sockets[0].getsockname()[1]
     except ConfigError:
         for sock in sockets:
@@ -74,14 +74,14 @@ def _try_one_each(addresses: Sequence[str], port: int) -> list[socket.socket]:
     return sockets
 
 
-def _plain() -> socket.socket:
+def _new_socket() -> socket.socket:
     try:
         return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     except OSError as error:
         raise ConfigError(f"no socket for every host: {error.strerror}; raise ulimit -n or lower hosts") from error
 
 
-def _listening(sock: socket.socket, address: str, port: int) -> socket.socket:
+def _bind_and_listen(sock: socket.socket, address: str, port: int) -> socket.socket:
     try:
         # Accepted sockets inherit this: the last piece of an answer must not wait for an acknowledgement.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

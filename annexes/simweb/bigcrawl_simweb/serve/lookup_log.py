@@ -63,9 +63,9 @@ class LookupLog:
 
 
 def read_lookups(path: Path) -> Iterator[Lookup]:
-    return read_lines(path, _FORMAT, _parsed)
+    return read_lines(path, _FORMAT, _parse_line)
 
 
-def _parsed(fields: list[str]) -> Lookup:
+def _parse_line(fields: list[str]) -> Lookup:
     time_ms, client, transport, name, record_type, outcome = fields
     return Lookup(int(time_ms), client, transport, name, record_type, LookupOutcome(outcome))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from bigcrawl_simweb.serve.dns_wire import Query
     from bigcrawl_simweb.serve.lookup_log import LookupLog
-    from bigcrawl_simweb.serve.served import Served
+    from bigcrawl_simweb.serve.served import ServedWeb
 
 _MESSAGE_BYTES_MAX: Final = 65_535
 # Datagrams read in one turn, so that other connections get theirs.
@@ -54,7 +54,7 @@ class DnsServer:
     cannot be written.
     """
 
-    def __init__(self, web: Served, ttl_s: int = 300, log: LookupLog | None = None) -> None:
+    def __init__(self, web: ServedWeb, ttl_s: int = 300, log: LookupLog | None = None) -> None:
         self.port = 0
         self.outcomes: Counter[LookupOutcome] = Counter()
         self._loop = asyncio.get_running_loop()
@@ -64,18 +64,18 @@ class DnsServer:
         self._log = log
         self._datagrams: socket.socket | None = None
         self._listener: asyncio.Server | None = None
-        self._connections: set[_Stream] = set()
+        self._connections: set[_TcpClient] = set()
 
     def __repr__(self) -> str:
         return f"DnsServer(port={self.port}, lookups={self.outcomes.total()})"
 
     async def start(self, address: str = "127.0.0.1", port: int = 0) -> None:
         """Answer on this address; port 0 chooses a free one."""
-        datagrams, listener = _bind(address, port)
+        datagrams, listener = _bind_both(address, port)
         self.port = datagrams.getsockname()[1]
         self._datagrams = datagrams
         self._loop.add_reader(datagrams, self._read_datagrams, datagrams)
-        self._listener = await self._loop.create_server(lambda: _Stream(self, self._connections), sock=listener)
+        self._listener = await self._loop.create_server(lambda: _TcpClient(self, self._connections), sock=listener)
 
     async def stop(self) -> None:
         if self._datagrams and self._listener:
@@ -87,13 +87,13 @@ class DnsServer:
 
     def answer(self, message: bytes, client: str, transport: str, send: Callable[[bytes], object]) -> None:
         """Count, log and answer a message, at once or when it is due."""
-        reply, delay_ms = self._reply(message, client, transport)
+        reply, delay_ms = self._log_and_reply(message, client, transport)
         if reply is not None and delay_ms:
             self._loop.call_later(delay_ms / 1_000, send, reply)
         elif reply is not None:
             send(reply)
 
-    def _reply(self, message: bytes, client: str, transport: str) -> tuple[bytes | None, int]:
+    def _log_and_reply(self, message: bytes, client: str, transport: str) -> tuple[bytes | None, int]:
         delay_ms = 0
         if not is_query(message):
             return None, 0
@@ -103,7 +103,7 @@ class DnsServer:
         except BadQueryError as error:
             outcome, reply = LookupOutcome.REFUSED, encode_refusal(message, error.rcode)
         else:
-            outcome, reply, delay_ms = self._resolve(query)
+            outcome, reply, delay_ms = self._resolve_query(query)
             name, record_type = query.name, type_name(query.record_type)
         self.outcomes[outcome] += 1
         if self._log:
@@ -114,7 +114,7 @@ class DnsServer:
                     self.failed.set_exception(error)
         return (reply if outcome is not LookupOutcome.SILENT else None), delay_ms
 
-    def _resolve(self, query: Query) -> tuple[LookupOutcome, bytes, int]:
+    def _resolve_query(self, query: Query) -> tuple[LookupOutcome, bytes, int]:
         found = self._web.address_of(query.name)
         if found is None:
             return LookupOutcome.NO_NAME, encode_no_name(query, self._ttl_s), 0
@@ -135,13 +135,13 @@ class DnsServer:
                 message, peer = sock.recvfrom(_MESSAGE_BYTES_MAX)
             except OSError:  # no more datagrams, or an error about an earlier reply
                 return
-            self.answer(message, f"{peer[0]}:{peer[1]}", "udp", partial(_send, sock, peer))
+            self.answer(message, f"{peer[0]}:{peer[1]}", "udp", partial(_send_datagram, sock, peer))
 
 
-class _Stream(asyncio.Protocol):
+class _TcpClient(asyncio.Protocol):
     """A client's TCP connection. Each message is preceded by its length, two bytes."""
 
-    def __init__(self, resolver: DnsServer, connections: set[_Stream]) -> None:
+    def __init__(self, resolver: DnsServer, connections: set[_TcpClient]) -> None:
         self._resolver = resolver
         self._connections = connections
         self._buffer = b""
@@ -163,21 +163,21 @@ class _Stream(asyncio.Protocol):
             if len(self._buffer) < end:
                 return
             message, self._buffer = self._buffer[2:end], self._buffer[end:]
-            self._resolver.answer(message, self._client, "tcp", self._send)
+            self._resolver.answer(message, self._client, "tcp", self._send_reply)
 
     def abandon(self) -> None:
         self._transport.abort()
 
-    def _send(self, reply: bytes) -> None:
+    def _send_reply(self, reply: bytes) -> None:
         self._transport.write(len(reply).to_bytes(2) + reply)
 
 
-def _send(sock: socket.socket, peer: tuple[str, int], reply: bytes) -> None:
+def _send_datagram(sock: socket.socket, peer: tuple[str, int], reply: bytes) -> None:
     with suppress(OSError):  # a datagram that cannot be sent is lost, as on a network
         sock.sendto(reply, peer)
 
 
-def _bind(address: str, port: int) -> tuple[socket.socket, socket.socket]:
+def _bind_both(address: str, port: int) -> tuple[socket.socket, socket.socket]:
     for _ in range(0 if port else _PORT_TRIES - 1):
         with suppress(ConfigError):
             return _try_bind(address, port)

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from bigcrawl_simweb.serve.served import Served
+    from bigcrawl_simweb.serve.served import ServedWeb
 
 _PARENT_POLL_S: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Serving:
+class ServingOptions:
     """Options for serving a web.
 
     Attributes:
@@ -52,13 +52,13 @@ class Serving:
     has_tls: bool = False
 
 
-class Ports(NamedTuple):
+class ServedPorts(NamedTuple):
     http: int
     dns: int | None
 
 
 def serve_until_signal(
-    web: Served, sockets: Sequence[socket.socket], serving: Serving, ready: Callable[[Ports], None]
+    web: ServedWeb, sockets: Sequence[socket.socket], serving: ServingOptions, ready: Callable[[ServedPorts], None]
 ) -> None:
     """Serve until SIGTERM, SIGINT or the end of the parent. Call it in a process with a single thread.
 
@@ -79,16 +79,16 @@ def serve_until_signal(
         def server() -> SimServer:
             return SimServer(web, sockets, log, tls)
 
-        others = _fork_others(serving.processes - 1, lambda leader: asyncio.run(_follow(server, leader)))
-        stack.callback(others.end)
-        asyncio.run(_lead(web, server, lookup_log, serving, others, ready))
+        others = _fork_others(serving.processes - 1, lambda leader: asyncio.run(_run_follower(server, leader)))
+        stack.callback(others.end_processes)
+        asyncio.run(_run_leader(web, server, lookup_log, serving, others, ready))
 
 
-class _Others(NamedTuple):
+class _OtherProcesses(NamedTuple):
     pids: list[int]
     alive_fd: int
 
-    def end(self) -> None:
+    def end_processes(self) -> None:
         for pid in self.pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
@@ -98,7 +98,7 @@ class _Others(NamedTuple):
         os.close(self.alive_fd)
 
 
-def _fork_others(count: int, serve: Callable[[int], object]) -> _Others:
+def _fork_others(count: int, serve: Callable[[int], object]) -> _OtherProcesses:
     """Fork processes that only run `serve`, given a descriptor that reaches its end with this process."""
     leader_fd, alive_fd = os.pipe()
     pids = []
@@ -112,7 +112,7 @@ def _fork_others(count: int, serve: Callable[[int], object]) -> _Others:
         pids.append(pid)
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     os.close(leader_fd)
-    return _Others(pids, alive_fd)
+    return _OtherProcesses(pids, alive_fd)
 
 
 def _serve_and_exit(serve: Callable[[int], object], leader_fd: int, mask: set[int | signal.Signals]) -> NoReturn:
@@ -130,24 +130,24 @@ def _serve_and_exit(serve: Callable[[int], object], leader_fd: int, mask: set[in
         os._exit(status)
 
 
-async def _follow(make_server: Callable[[], SimServer], leader_fd: int) -> None:
-    ended = _signalled((signal.SIGTERM,))
-    asyncio.get_running_loop().add_reader(leader_fd, _set, ended)
+async def _run_follower(make_server: Callable[[], SimServer], leader_fd: int) -> None:
+    ended = _future_of_signals((signal.SIGTERM,))
+    asyncio.get_running_loop().add_reader(leader_fd, _set_future, ended)
     server = make_server()
     await server.start()
     await _first_of(ended, server.failed)
     await server.stop()
 
 
-async def _lead(
-    web: Served,
+async def _run_leader(
+    web: ServedWeb,
     make_server: Callable[[], SimServer],
     lookup_log: LookupLog | None,
-    serving: Serving,
-    others: _Others,
-    ready: Callable[[Ports], None],
+    serving: ServingOptions,
+    others: _OtherProcesses,
+    ready: Callable[[ServedPorts], None],
 ) -> None:
-    ends = [_signalled((signal.SIGTERM, signal.SIGINT)), *map(_death_of, others.pids)]
+    ends = [_future_of_signals((signal.SIGTERM, signal.SIGINT)), *map(_death_of, others.pids)]
     async with AsyncExitStack() as stack:
         server = make_server()
         await server.start()
@@ -162,19 +162,19 @@ async def _lead(
             dns_port = resolver.port
         if serving.parent is not None:
             ends.append(asyncio.ensure_future(_parent_is_gone(serving.parent)))
-        ready(Ports(server.port, dns_port))
+        ready(ServedPorts(server.port, dns_port))
         await _first_of(*ends)
 
 
-def _signalled(signals: Sequence[signal.Signals]) -> asyncio.Future[None]:
+def _future_of_signals(signals: Sequence[signal.Signals]) -> asyncio.Future[None]:
     loop = asyncio.get_running_loop()
     signalled: asyncio.Future[None] = loop.create_future()
     for number in signals:
-        loop.add_signal_handler(number, _set, signalled)
+        loop.add_signal_handler(number, _set_future, signalled)
     return signalled
 
 
-def _set(future: asyncio.Future[None]) -> None:
+def _set_future(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
 
@@ -190,7 +190,7 @@ def _death_of(pid: int) -> asyncio.Future[None]:
         os.close(fd)
         end = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         if end is None or (end.si_code, end.si_status) == (os.CLD_EXITED, 0):
-            _set(ended)
+            _set_future(ended)
         else:
             ended.set_exception(ConfigError(f"server process {pid} has died, exit status or signal {end.si_status}"))
 

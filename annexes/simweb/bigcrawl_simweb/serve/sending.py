@@ -26,7 +26,7 @@ _OPENED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
 _ENDED_BY_CLIENT: Final = frozenset({Fault.SILENT, Fault.STALLED, Fault.ENDLESS})
 
 
-class Ending(Enum):
+class ConnectionEnding(Enum):
     NEXT = "the connection is ready for the next request"
     CLOSE = "the connection is closed, and the client gets all that was sent"
     RESET = "the connection is reset"
@@ -34,7 +34,7 @@ class Ending(Enum):
     TUNNEL = "the client goes on by TLS, and means the host that it named"
 
 
-class Delivery(NamedTuple):
+class AnswerDelivery(NamedTuple):
     """The plan for an answer.
 
     Attributes:
@@ -43,44 +43,44 @@ class Delivery(NamedTuple):
     """
 
     pieces: Iterator[tuple[int, bytes]]
-    ending: Ending
+    ending: ConnectionEnding
     fault: str
     is_ended_by_client: bool
 
 
-def refusal(status: int, *headers: tuple[str, str]) -> Answer:
+def refusal_answer(status: int, *headers: tuple[str, str]) -> Answer:
     return Answer(status, (("Content-Type", "text/plain"), *headers), f"{status} {reason_of(status)}\n".encode())
 
 
-def open_tunnel() -> Delivery:
-    return Delivery(iter([(0, _OPENED)]), Ending.TUNNEL, NO_FAULT, False)
+def open_tunnel() -> AnswerDelivery:
+    return AnswerDelivery(iter([(0, _OPENED)]), ConnectionEnding.TUNNEL, NO_FAULT, False)
 
 
-def deliver(answer: Answer, *, head_only: bool, is_old: bool, keep_alive: bool, date: str) -> Delivery:
+def plan_delivery(answer: Answer, *, head_only: bool, is_old: bool, keep_alive: bool, date: str) -> AnswerDelivery:
     """Plan an answer. `is_old` means HTTP/1.0; `keep_alive` is the client's wish; `date` is the header's value."""
     fault, framing = answer.fault, answer.framing
     if fault in (Fault.RESET, Fault.SILENT):
-        ending = Ending.RESET if fault is Fault.RESET else Ending.HANG
-        return Delivery(iter([(answer.delay_ms, b"")]), ending, fault.value, fault in _ENDED_BY_CLIENT)
+        ending = ConnectionEnding.RESET if fault is Fault.RESET else ConnectionEnding.HANG
+        return AnswerDelivery(iter([(answer.delay_ms, b"")]), ending, fault.value, fault in _ENDED_BY_CLIENT)
     if is_old and framing is Framing.CHUNKED:
         framing = Framing.CLOSE
     keep_alive = keep_alive and framing in (Framing.LENGTH, Framing.CHUNKED)
-    head = _head(answer, framing, keep_alive, date)
-    in_order = Ending.NEXT if keep_alive else Ending.CLOSE
+    head = _encode_answer_head(answer, framing, keep_alive, date)
+    in_order = ConnectionEnding.NEXT if keep_alive else ConnectionEnding.CLOSE
     if head_only or answer.status in _BODILESS:
-        return Delivery(iter([(answer.delay_ms, head)]), in_order, NO_FAULT, False)
+        return AnswerDelivery(iter([(answer.delay_ms, head)]), in_order, NO_FAULT, False)
     if fault is Fault.NONE and framing is Framing.LENGTH and not answer.bytes_per_s:
         pieces = iter([(answer.delay_ms, head + answer.body)])
     else:
-        pieces = _pieces(head, answer, framing)
+        pieces = _delivery_pieces(head, answer, framing)
     if fault is Fault.NONE:
-        lie = NO_FAULT if answer.announced_bytes is None else _lie(answer)
-        return Delivery(pieces, Ending.CLOSE if lie == "short" else in_order, lie, False)
-    ending = Ending.CLOSE if fault is Fault.CUT else Ending.HANG
-    return Delivery(pieces, ending, fault.value, fault in _ENDED_BY_CLIENT)
+        lie = NO_FAULT if answer.announced_bytes is None else _length_fault(answer)
+        return AnswerDelivery(pieces, ConnectionEnding.CLOSE if lie == "short" else in_order, lie, False)
+    ending = ConnectionEnding.CLOSE if fault is Fault.CUT else ConnectionEnding.HANG
+    return AnswerDelivery(pieces, ending, fault.value, fault in _ENDED_BY_CLIENT)
 
 
-def _lie(answer: Answer) -> str:
+def _length_fault(answer: Answer) -> str:
     if (
         answer.announced_bytes is None
         or answer.framing is not Framing.LENGTH
@@ -90,7 +90,7 @@ def _lie(answer: Answer) -> str:
     return "short" if len(answer.body) < answer.announced_bytes else "long"
 
 
-def _head(answer: Answer, framing: Framing, keep_alive: bool, date: str) -> bytes:
+def _encode_answer_head(answer: Answer, framing: Framing, keep_alive: bool, date: str) -> bytes:
     lines = [*answer.headers] if answer.has_own_head else [("Date", date), ("Server", "simweb"), *answer.headers]
     if answer.status not in _BODILESS:
         if framing is Framing.LENGTH:
@@ -102,11 +102,11 @@ def _head(answer: Answer, framing: Framing, keep_alive: bool, date: str) -> byte
     return encode_head("HTTP/1.0" if framing is Framing.OLD else "HTTP/1.1", answer.status, lines)
 
 
-def _pieces(head: bytes, answer: Answer, framing: Framing) -> Iterator[tuple[int, bytes]]:
+def _delivery_pieces(head: bytes, answer: Answer, framing: Framing) -> Iterator[tuple[int, bytes]]:
     """Yield the pieces. The head goes with the first piece of the body, unless that is slow."""
     is_chunked = framing is Framing.CHUNKED
     waiting, due_ms = head, 0
-    for due_ms, part in _parts(answer, is_chunked):
+    for due_ms, part in _body_parts(answer, is_chunked):
         piece = b"%x\r\n%b\r\n" % (len(part), part) if is_chunked else part
         if waiting and due_ms:
             yield answer.delay_ms, waiting
@@ -119,7 +119,7 @@ def _pieces(head: bytes, answer: Answer, framing: Framing) -> Iterator[tuple[int
         yield answer.delay_ms + due_ms, waiting
 
 
-def _parts(answer: Answer, is_chunked: bool) -> Iterator[tuple[int, bytes]]:
+def _body_parts(answer: Answer, is_chunked: bool) -> Iterator[tuple[int, bytes]]:
     """Yield the sent part of the body in parts, each due when the rate allows its last byte."""
     body, rate = answer.body, answer.bytes_per_s
     if answer.fault in (Fault.CUT, Fault.STALLED):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from bigcrawl_simweb.basics.name_record import NameRecord
 
 
-class Served(Protocol):
+class ServedWeb(Protocol):
     """A web that can be served."""
 
     def answer(

@@ -16,8 +16,8 @@ from bigcrawl_simweb.basics.answer import Answer
 from bigcrawl_simweb.basics.clock import now_ms
 from bigcrawl_simweb.basics.retry_after import retry_after_ms
 from bigcrawl_simweb.serve.access_log import LogLine
-from bigcrawl_simweb.serve.connection import Connection, Destination
-from bigcrawl_simweb.serve.sending import NO_FAULT, deliver, open_tunnel, refusal
+from bigcrawl_simweb.serve.connection import Destination, ServerConnection
+from bigcrawl_simweb.serve.sending import NO_FAULT, open_tunnel, plan_delivery, refusal_answer
 
 if TYPE_CHECKING:
     import socket
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from bigcrawl_simweb.serve.access_log import AccessLog
     from bigcrawl_simweb.serve.http1 import RequestHead
-    from bigcrawl_simweb.serve.incoming import Arrived
-    from bigcrawl_simweb.serve.sending import Delivery
-    from bigcrawl_simweb.serve.served import Served
+    from bigcrawl_simweb.serve.incoming import ArrivedRequest
+    from bigcrawl_simweb.serve.sending import AnswerDelivery
+    from bigcrawl_simweb.serve.served import ServedWeb
 
 # Few enough that processes sharing a socket also share its connections.
 _ACCEPTS_A_TURN: Final = 8
@@ -44,7 +44,7 @@ class SimServer:
 
     def __init__(
         self,
-        web: Served,
+        web: ServedWeb,
         sockets: Sequence[socket.socket],
         log: AccessLog | None = None,
         tls: ssl.SSLContext | None = None,
@@ -58,7 +58,7 @@ class SimServer:
         self.failed: asyncio.Future[None] = self._loop.create_future()
         self._sockets = sockets
         self._log = log
-        self._connections: set[Connection] = set()
+        self._connections: set[ServerConnection] = set()
         self._addresses: dict[str, str | None] = {}
         self._date = (0, "")
 
@@ -67,7 +67,7 @@ class SimServer:
 
     async def start(self) -> None:
         for sock in self._sockets:
-            self._listen(sock)
+            self._listen_on(sock)
 
     async def stop(self) -> None:
         for sock in self._sockets:
@@ -77,40 +77,40 @@ class SimServer:
         for connection in tuple(self._connections):
             connection.abandon()
 
-    def place(self, head: RequestHead | None, local: str) -> Destination:
+    def destination_of(self, head: RequestHead | None, local: str) -> Destination:
         if head is not None:
             if head.proxy_port:
-                return Destination(head.host, self._address(head.host) or "-", head.proxy_port)
-            if head.host and self._address(head.host) == local:
+                return Destination(head.host, self._address_of(head.host) or "-", head.proxy_port)
+            if head.host and self._address_of(head.host) == local:
                 return Destination(head.host, local, self.port)
         return Destination(local, local, self.port)
 
-    def answer(self, arrived: Arrived, place: Destination, keep_alive: bool) -> tuple[Answer, Delivery]:
+    def answer(self, arrived: ArrivedRequest, place: Destination, keep_alive: bool) -> tuple[Answer, AnswerDelivery]:
         """Return the answer to a request and its delivery; a bug in the web makes it a 500, and is reported."""
         head = arrived.head
         if head is not None and head.method == "CONNECT" and self.tls is not None and place.server != "-":
             return Answer(200), open_tunnel()
         try:
-            answer = self._answer(arrived, place)
-            return answer, self._deliver(answer, head, keep_alive)
+            answer = self._answer_of_web(arrived, place)
+            return answer, self._plan_delivery(answer, head, keep_alive)
         except Exception as error:  # noqa: BLE001 - as the docstring says
             context = {"message": f"{self.web!r} fails at {head and head.target} of {place.host}", "exception": error}
             self._loop.call_exception_handler(context)
-            answer = refusal(500)
-            return answer, self._deliver(answer, head, keep_alive)
+            answer = refusal_answer(500)
+            return answer, self._plan_delivery(answer, head, keep_alive)
 
-    def _answer(self, arrived: Arrived, place: Destination) -> Answer:
+    def _answer_of_web(self, arrived: ArrivedRequest, place: Destination) -> Answer:
         start_ms, head, status = arrived
         if head is None:
-            return refusal(status)
+            return refusal_answer(status)
         if head.method not in ("GET", "HEAD"):
-            return refusal(405, ("Allow", "GET, HEAD"))
+            return refusal_answer(405, ("Allow", "GET, HEAD"))
         if place.server == "-":
-            return refusal(421)
+            return refusal_answer(421)
         return self.web.answer(place.host, head.target, place.port, at_ms=start_ms, conditions=head.conditions)
 
-    def _deliver(self, answer: Answer, head: RequestHead | None, keep_alive: bool) -> Delivery:
-        return deliver(
+    def _plan_delivery(self, answer: Answer, head: RequestHead | None, keep_alive: bool) -> AnswerDelivery:
+        return plan_delivery(
             answer,
             head_only=head is not None and head.method == "HEAD",
             is_old=head is not None and head.is_old,
@@ -118,9 +118,9 @@ class SimServer:
             date=self._http_date(),
         )
 
-    def record(
+    def log_exchange(
         self,
-        arrived: Arrived,
+        arrived: ArrivedRequest,
         end_ms: int,
         client: str,
         place: Destination,
@@ -145,14 +145,14 @@ class SimServer:
             if not self.failed.done():
                 self.failed.set_exception(error)
 
-    def left(self, connection: Connection) -> None:
+    def record_departure(self, connection: ServerConnection) -> None:
         self._connections.discard(connection)
 
-    def _listen(self, sock: socket.socket) -> None:
+    def _listen_on(self, sock: socket.socket) -> None:
         if sock.fileno() >= 0:
-            self._loop.add_reader(sock, self._accept, sock)
+            self._loop.add_reader(sock, self._accept_connections, sock)
 
-    def _accept(self, listener: socket.socket) -> None:
+    def _accept_connections(self, listener: socket.socket) -> None:
         for _ in range(_ACCEPTS_A_TURN):
             try:
                 sock, peer = listener.accept()
@@ -162,10 +162,10 @@ class SimServer:
                 if error.errno not in _NO_ROOM:
                     raise
                 self._loop.remove_reader(listener)
-                self._loop.call_later(_NO_ROOM_PAUSE_S, self._listen, listener)
+                self._loop.call_later(_NO_ROOM_PAUSE_S, self._listen_on, listener)
                 return
             sock.setblocking(False)
-            self._connections.add(Connection(self, self._loop, sock, f"{peer[0]}:{peer[1]}"))
+            self._connections.add(ServerConnection(self, self._loop, sock, f"{peer[0]}:{peer[1]}"))
 
     def _http_date(self) -> str:
         second = self.now_ms() // 1000
@@ -173,7 +173,7 @@ class SimServer:
             self._date = (second, formatdate(second, usegmt=True))
         return self._date[1]
 
-    def _address(self, name: str) -> str | None:
+    def _address_of(self, name: str) -> str | None:
         try:
             return self._addresses[name]
         except KeyError:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl_simweb.basics.addresses import HOSTS_MAX, address_of, index_of
 from bigcrawl_simweb.basics.answer import Answer
-from bigcrawl_simweb.serve.sending import refusal
+from bigcrawl_simweb.serve.sending import refusal_answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -50,20 +50,20 @@ class StoredWeb:
     def addresses(self) -> Iterator[str]:
         seen: set[str] = set()
         for host, server in self._answers.servers():
-            address = _address(host, server)
+            address = _invented_address(host, server)
             if address not in seen:
                 seen.add(address)
                 yield address
 
     def address_of(self, name: str) -> str | None:
         server = self._answers.server_of(name.strip("[]"))
-        return None if server is None else _address(name, server)
+        return None if server is None else _invented_address(name, server)
 
     def answer(
         self, host: str, target: str, port: int, *, at_ms: int = 0, conditions: Mapping[str, str] = _NO_CONDITIONS
     ) -> Answer:
         """Return the stored answer; 304 if the client has it; 404 if there is none."""
-        for url in _urls(host, port, target):
+        for url in _possible_urls(host, port, target):
             try:
                 page = self._answers.answer(url)
             except BigcrawlError as error:
@@ -79,16 +79,16 @@ class StoredWeb:
                 if page.status == 200 and _is_known(headers, conditions):
                     return Answer(304, headers, delay_ms=delay_ms, has_own_head=True)
                 return Answer(page.status, headers, page.body, delay_ms, has_own_head=True)
-        return refusal(421 if self.address_of(host) is None else 404, ("X-Simweb", "not-stored"))
+        return refusal_answer(421 if self.address_of(host) is None else 404, ("X-Simweb", "not-stored"))
 
     def _unreadable_answer(self, error: BigcrawlError) -> Answer:
         self._unreadable += 1
         if self._unreadable <= _REPORTS_MAX:
             logger.error("%s, and is answered with 500; scrapy frontier warc verify says what to do", error)
-        return refusal(500, ("X-Simweb", "unreadable"))
+        return refusal_answer(500, ("X-Simweb", "unreadable"))
 
 
-def _urls(host: str, port: int, target: str) -> Iterator[str]:
+def _possible_urls(host: str, port: int, target: str) -> Iterator[str]:
     """Yield the URLs that a request may mean. A server speaks either HTTP or TLS on a port."""
     if port == _HTTPS_PORT:
         yield f"https://{host}{target}"
@@ -98,7 +98,7 @@ def _urls(host: str, port: int, target: str) -> Iterator[str]:
         yield f"https://{host}:{port}{target}"
 
 
-def _address(host: str, server: str) -> str:
+def _invented_address(host: str, server: str) -> str:
     if index_of(server) is not None:
         return server
     digest = blake2b((server or host).encode("utf-8", "surrogateescape"), digest_size=8).digest()

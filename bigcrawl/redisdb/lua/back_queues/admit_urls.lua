@@ -9,7 +9,8 @@
 -- KEYS[7] hash    batches    number -> packed 8-byte keys, until the owner's manifest is durable
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] batch number
 -- ARGV[5] packed keys    ARGV[6] connections a host may have    ARGV[7] URLs chosen for all batches up to it
--- ARGV[8] URLs left out of it, because they have ended    ARGV[9...] host, order, member of each URL
+-- ARGV[8] URLs left out of it, because they have ended    ARGV[9] head start ms, at most 60000, of hosts without a
+--         record: they are due that much earlier    ARGV[10...] host, order, member of each URL
 -- Returns: 1 if admitted, 0 if admitted before, -1 if another node owns the partition, -2 if an earlier batch is
 --          missing.
 -- Guarantee: number n is accepted only once, and only after n-1. A host with waiting URLs is ready or busy. Hosts that
@@ -31,11 +32,11 @@ if number ~= admitted + 1 then
   return -2
 end
 local now = now_ms(ARGV[1])
-local connections = tonumber(ARGV[6])
+local connections, head_start_ms = tonumber(ARGV[6]), tonumber(ARGV[9])
 local rest_ms = tonumber(redis.call('HGET', KEYS[1], 'rest') or '0')
 local is_resting = rest_ms > now
 local hosts, members = {}, {} -- hosts in the order of the batch; order, member of each one's URLs
-for i = 9, #ARGV, 3 do
+for i = 10, #ARGV, 3 do
   local host = ARGV[i]
   local own = members[host]
   if not own then
@@ -52,16 +53,17 @@ for i, host in ipairs(hosts) do
   if not ready[i] and tonumber(busy[i] or '0') < connections then
     local stored = redis.call('HMGET', KEYS[6] .. host, 'next', 'delay')
     local next_ms = tonumber(stored[1] or '0')
+    local from_ms = stored[1] and now or now - head_start_ms -- a record lives for a minute after its host was due
     if is_resting then
       next_ms = math.max(next_ms, rest_ms + tonumber(stored[2] or '0'))
     end
-    due[#due + 1] = math.max(now, next_ms) + (i - 1) / 1024
+    due[#due + 1] = math.max(from_ms, next_ms) + (i - 1) / 1024
     due[#due + 1] = host
   end
 end
 call_many('ZADD', KEYS[3], due, 'NX')
 redis.call('HSET', KEYS[2], 'admitted', number, 'admitted_urls', ARGV[7], 'committed', 1)
-redis.call('HINCRBY', KEYS[2], 'hot', (#ARGV - 8) / 3)
+redis.call('HINCRBY', KEYS[2], 'hot', (#ARGV - 9) / 3)
 if ARGV[8] ~= '0' then
   redis.call('HINCRBY', KEYS[2], 'ended', ARGV[8])
 end

@@ -12,13 +12,14 @@
 -- Uses: prelude/now_ms
 redis.call('PERSIST', KEYS[1]) -- changes nothing, but lets later commands pass at maxmemory
 local until_ms, lost, place = now_ms(ARGV[1]) + tonumber(ARGV[3]), {}, 0
+local text = string.format('%.0f', until_ms) -- once: a number becomes text with each call
 for epoch in string.gmatch(ARGV[4], '%d+') do
   place = place + 1
   local owner = redis.call('HMGET', KEYS[place], 'node', 'epoch', 'lease_ms')
-  if owner[1] == ARGV[2] and owner[2] == epoch then
-    redis.call('HSET', KEYS[place], 'lease_ms', math.max(tonumber(owner[3] or '0'), until_ms))
-  else
+  if owner[1] ~= ARGV[2] or owner[2] ~= epoch then
     lost[#lost + 1] = place
+  elseif tonumber(owner[3] or '0') < until_ms then
+    redis.call('HSET', KEYS[place], 'lease_ms', text)
   end
 end
 return lost

@@ -25,7 +25,7 @@ import numpy as np
 from scrapy import Item, Request
 from scrapy.utils.request import request_from_dict
 
-from bigcrawl.scheduler.adapter.values.known_names import class_found, found, is_within, name_of
+from bigcrawl.scheduler.adapter.values.known_names import class_found, find_named, is_within, name_of
 from bigcrawl.scheduler.adapter.values.taught_types import dotted_name
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ NOT_STORABLE = (TypeError, ValueError, OverflowError, RecursionError, AttributeE
 """Raised for unstorable values; a project's function may raise anything."""
 
 
-class Values:
+class ValueCodec:
     """Packs and reads values.
 
     Args:
@@ -68,26 +68,26 @@ class Values:
         self._types = types or {}
 
     def __repr__(self) -> str:
-        return f"<Values packages={sorted(self._packages or ())} types={sorted(self._types)}>"
+        return f"<ValueCodec packages={sorted(self._packages or ())} types={sorted(self._types)}>"
 
-    def packed(self, value: object) -> bytes:
-        """Return a value as bytes, or raise one of NOT_STORABLE; `culprit` finds the part at fault."""
+    def pack(self, value: object) -> bytes:
+        """Return a value as bytes, or raise one of NOT_STORABLE; `find_culprit` finds the part at fault."""
         data: bytes = msgpack.packb(value, default=self._to_ext, strict_types=True)
         return data
 
-    def unpacked(self, data: bytes) -> Any:
+    def unpack(self, data: bytes) -> Any:
         return msgpack.unpackb(data, raw=False, strict_map_key=False, ext_hook=self._from_ext)
 
-    def culprit(self, value: object, path: str, depth: int = 0) -> tuple[str, str, str] | None:
+    def find_culprit(self, value: object, path: str, depth: int = 0) -> tuple[str, str, str] | None:
         if depth > _NESTED_MAX:
             return f"{path[:100]}...", "is nested too deep, or holds itself", type(value).__name__
-        for inner_path, inner in _parts(value, path):
-            if culprit := self.culprit(inner, inner_path, depth + 1):
+        for inner_path, inner in _parts_of(value, path):
+            if culprit := self.find_culprit(inner, inner_path, depth + 1):
                 return culprit
         if isinstance(value, _CONTAINERS):
             return None
         try:
-            self.packed(value)
+            self.pack(value)
         except Exception as error:  # noqa: BLE001 - of a function that the project names
             kind = type(value).__name__
             return path, f"holds a {kind} ({error})", kind
@@ -95,30 +95,30 @@ class Values:
 
     def _to_ext(self, value: Any) -> Any:
         if self._types and (taught := self._types.get(name := dotted_name(type(value)))) is not None:
-            return msgpack.ExtType(_TAUGHT, self.packed([name, taught.to_plain(value)]))
+            return msgpack.ExtType(_TAUGHT, self.pack([name, taught.to_plain(value)]))
         if isinstance(value, enum.Enum):
-            return msgpack.ExtType(_ENUM, self.packed(self._member(value)))
+            return msgpack.ExtType(_ENUM, self.pack(self._pack_member(value)))
         if isinstance(value, type | FunctionType):
-            return msgpack.ExtType(_NAMED, self.packed(self._named(value)))
+            return msgpack.ExtType(_NAMED, self.pack(self._pack_named(value)))
         if (kind := _kind_of(type(value))) is not None:
             fields = kind.fields_of(value)
-            return msgpack.ExtType(_RECORD, self.packed([*self.name_of(type(value)), fields]))
+            return msgpack.ExtType(_RECORD, self.pack([*self.name_of(type(value)), fields]))
         if isinstance(value, Request):
-            return msgpack.ExtType(_REQUEST, self.packed(fields_of_request(value, self._spider, self)))
+            return msgpack.ExtType(_REQUEST, self.pack(fields_of_request(value, self._spider, self)))
         return self._plain_ext(value)
 
     def _plain_ext(self, value: Any) -> Any:
         if isinstance(value, datetime.timedelta):
-            return msgpack.ExtType(_TIMEDELTA, self.packed([value.days, value.seconds, value.microseconds]))
+            return msgpack.ExtType(_TIMEDELTA, self.pack([value.days, value.seconds, value.microseconds]))
         if isinstance(value, PurePath):
             flavour = next(kind for kind in _PATHS if isinstance(value, kind))
-            return msgpack.ExtType(_PATH, self.packed([flavour.__name__, str(value)]))
+            return msgpack.ExtType(_PATH, self.pack([flavour.__name__, str(value)]))
         for kind, (code, text_of, _) in _TEXTS.items():
             if isinstance(value, kind):
                 return msgpack.ExtType(code, text_of(value).encode())
         for kind, code in _COLLECTIONS.items():
             if isinstance(value, kind):
-                return msgpack.ExtType(code, self.packed([*value]))
+                return msgpack.ExtType(code, self.pack([*value]))
         for kind, plain in _PLAIN.items():
             if isinstance(value, kind):
                 return plain(value)
@@ -143,7 +143,7 @@ class Values:
             return outermost == "scrapy"
         return issubclass(kind, enum.Enum | tuple) and outermost in sys.stdlib_module_names
 
-    def _named(self, value: type | FunctionType) -> tuple[str, str]:
+    def _pack_named(self, value: type | FunctionType) -> tuple[str, str]:
         module, name = name_of(value)
         if not is_within(module, self._packages or ()):
             raise _not_listed(module)
@@ -156,7 +156,7 @@ class Values:
             str(getattr(function.__func__, "__module__", "")), self._of_methods
         )
 
-    def _member(self, value: enum.Enum) -> tuple[str, str, str | int]:
+    def _pack_member(self, value: enum.Enum) -> tuple[str, str, str | int]:
         kind = type(value)
         # A combination of flags has no name to look up.
         is_named = kind.__members__.get(value.name or "") is value
@@ -164,16 +164,16 @@ class Values:
 
     def _from_ext(self, code: int, data: bytes) -> Any:
         if code in _COLLECTION_OF_CODE:
-            return _COLLECTION_OF_CODE[code](self.unpacked(data))
+            return _COLLECTION_OF_CODE[code](self.unpack(data))
         if code in _TEXT_OF_CODE:
             return _TEXT_OF_CODE[code](data.decode())
         read = _READERS.get(code)
         if read is None:
             raise ValueError(f"unknown extension type {code}")
-        return read(self, *self.unpacked(data)) if code != _REQUEST else read(self, self.unpacked(data))
+        return read(self, *self.unpack(data)) if code != _REQUEST else read(self, self.unpack(data))
 
     def _read_named(self, module: str, name: str) -> object:
-        there = found(module, name) if is_within(module, self._packages or ()) else None
+        there = find_named(module, name) if is_within(module, self._packages or ()) else None
         if there is None:
             raise ValueError(f"{module}.{name} is no class or function of BIGCRAWL_STORED_PACKAGES that is imported")
         return there
@@ -208,7 +208,10 @@ class Values:
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the class {module}.{name} has changed since: {error}") from error
         if content:
-            raise ValueError(f"the class {module}.{name} has changed since: it lacks {', '.join(map(repr, content))}")
+            raise ValueError(
+                f"the class {module}.{name} has changed since the request was stored: it lacks "
+                f"{', '.join(map(repr, content))}"
+            )
         return record
 
 
@@ -222,7 +225,7 @@ def _not_listed(module: str) -> TypeError:
     return TypeError(f"BIGCRAWL_STORED_PACKAGES does not list {module}")
 
 
-def _parts(value: object, path: str) -> Iterable[tuple[str, object]]:
+def _parts_of(value: object, path: str) -> Iterable[tuple[str, object]]:
     if isinstance(value, dict | Item):
         for key, inner in value.items():
             yield (f"{path}[{key!r}]" if path else str(key)), inner
@@ -254,21 +257,21 @@ _TEXT_OF_CODE = {code: read for code, _, read in _TEXTS.values()}
 _COLLECTION_OF_CODE = {code: kind for kind, code in _COLLECTIONS.items()}
 
 
-def fields_of_request(request: Request, spider: Spider | None, values: Values) -> dict[str, Any]:
+def fields_of_request(request: Request, spider: Spider | None, values: ValueCodec) -> dict[str, Any]:
     if type(request) is not Request:
         values.name_of(type(request))
     fields = request.to_dict(spider=spider)
     for function in (request.callback, request.errback):
         if function is not None and not values.may_call(function):
-            raise ValueError(f"{function} is no method of the spider")
+            raise ValueError(f"{function} is not a method of the spider")
     return fields
 
 
-def request_of_fields(fields: dict[str, Any], spider: Spider | None, values: Values) -> Request:
+def request_of_fields(fields: dict[str, Any], spider: Spider | None, values: ValueCodec) -> Request:
     for name in ("callback", "errback"):
         named = str(fields.get(name) or "")
         if named and hasattr(spider, named) and not values.may_call(getattr(spider, named)):
-            raise ValueError(f"{name} {named!r} is no method of the spider")
+            raise ValueError(f"{name} {named!r} is not a method of the spider")
     path = fields.get("_class")
     if path is None:
         return request_from_dict(fields, spider=spider)
@@ -279,7 +282,7 @@ def request_of_fields(fields: dict[str, Any], spider: Spider | None, values: Val
     return request_from_dict({**fields, "_class": kind}, spider=spider)
 
 
-def _read_path(_: Values, flavour: str, text: str) -> PurePath:
+def _read_path(_: ValueCodec, flavour: str, text: str) -> PurePath:
     if flavour not in _PATH_OF_NAME:
         raise ValueError(f"unknown kind of path {flavour}")
     return _PATH_OF_NAME[flavour](text)
@@ -288,11 +291,11 @@ def _read_path(_: Values, flavour: str, text: str) -> PurePath:
 _READERS: Final[dict[int, Callable[..., Any]]] = {
     _TIMEDELTA: lambda _, *parts: datetime.timedelta(*parts),
     _PATH: _read_path,
-    _ENUM: Values._read_member,
-    _RECORD: Values._read_record,
-    _NAMED: Values._read_named,
-    _REQUEST: Values._read_request,
-    _TAUGHT: Values._read_taught,
+    _ENUM: ValueCodec._read_member,
+    _RECORD: ValueCodec._read_record,
+    _NAMED: ValueCodec._read_named,
+    _REQUEST: ValueCodec._read_request,
+    _TAUGHT: ValueCodec._read_taught,
 }
 
-PLAIN: Final = Values()
+PLAIN: Final = ValueCodec()

@@ -23,7 +23,7 @@ def record_modules() -> None:
 def name_of(named: Named) -> tuple[str, str]:
     """Return the module and name of a class or function, or raise TypeError if other processes cannot find it."""
     module, name = _own_name(named)
-    if found(module, name) is not named:
+    if find_named(module, name) is not named:
         what = "class" if isinstance(named, type) else "function"
         raise TypeError(f"cannot store {named.__name__}: move the {what} to the top level of its module")
     if _modules_of_the_start and module not in _modules_of_the_start:
@@ -34,7 +34,7 @@ def name_of(named: Named) -> tuple[str, str]:
     return module, name
 
 
-def found(module: str, name: str) -> Named | None:
+def find_named(module: str, name: str) -> Named | None:
     """Return the class or function that an imported module itself defines under this name."""
     place = sys.modules.get(module)
     # Not by `getattr`: a module's `__getattr__`, or a lazy module, may import more.
@@ -44,7 +44,7 @@ def found(module: str, name: str) -> Named | None:
 
 
 def class_found(module: str, name: str) -> type[Any] | None:
-    there = found(module, name)
+    there = find_named(module, name)
     return there if isinstance(there, type) else None
 
 

@@ -1,8 +1,4 @@
-"""Objects stored by their fields: Scrapy's Items, dataclasses, attrs, pydantic's models, and named tuples.
-
-Reading sets the fields of a blank object and runs no code of its class. A field that the class got since then has its
-default.
-"""
+"""Objects by their fields: Items, dataclasses, attrs, pydantic's models, named tuples. Reading runs no code of them."""
 
 from __future__ import annotations
 
@@ -31,18 +27,18 @@ def kind_of(found: type) -> RecordKind | None:
     return next((kind for kind in _KINDS if kind.has(found)), None)
 
 
-def _blank(found: Any) -> Any:
+def _new_instance(found: Any) -> Any:
     return object.__new__(found)
 
 
-def _set(found: type, content: dict[str, Any], defaults: Iterable[tuple[str, Callable[[], Any]]]) -> object:
-    record = _blank(found)
+def _set_fields(found: type, content: dict[str, Any], defaults: Iterable[tuple[str, Callable[[], Any]]]) -> object:
+    record = _new_instance(found)
     for name, default in defaults:
-        object.__setattr__(record, name, _taken(content, name, default))
+        object.__setattr__(record, name, _field_value(content, name, default))
     return record
 
 
-def _taken(content: dict[str, Any], name: str, default: Callable[[], Any]) -> Any:
+def _field_value(content: dict[str, Any], name: str, default: Callable[[], Any]) -> Any:
     value = content.pop(name) if name in content else default()
     if value is _NO_DEFAULT:
         raise KeyError(name)
@@ -50,7 +46,7 @@ def _taken(content: dict[str, Any], name: str, default: Callable[[], Any]) -> An
 
 
 def _dataclass_fields(record: Any) -> dict[str, Any]:
-    _blank(type(record))  # raises TypeError now rather than on another node
+    _new_instance(type(record))  # raises TypeError now rather than on another node
     return {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
 
 
@@ -61,7 +57,7 @@ def _filled_dataclass(found: Any, content: dict[str, Any]) -> object:
         return _NO_DEFAULT if field.default is dataclasses.MISSING else field.default
 
     fields = dataclasses.fields(found)
-    return _set(found, content, [(field.name, partial(default_of, field)) for field in fields])
+    return _set_fields(found, content, [(field.name, partial(default_of, field)) for field in fields])
 
 
 def _is_attrs(found: Any) -> bool:
@@ -69,7 +65,7 @@ def _is_attrs(found: Any) -> bool:
 
 
 def _attrs_fields(record: Any) -> dict[str, Any]:
-    _blank(type(record))
+    _new_instance(type(record))
     return {field.name: getattr(record, field.name) for field in type(record).__attrs_attrs__}
 
 
@@ -82,7 +78,7 @@ def _filled_attrs(found: Any, content: dict[str, Any]) -> object:
             return _NO_DEFAULT if default.takes_self else default.factory()
         return _NO_DEFAULT if default is attr.NOTHING else default
 
-    return _set(found, content, [(field.name, partial(default_of, field)) for field in found.__attrs_attrs__])
+    return _set_fields(found, content, [(field.name, partial(default_of, field)) for field in found.__attrs_attrs__])
 
 
 def _is_model(found: Any) -> bool:
@@ -101,8 +97,8 @@ def _filled_model(found: Any, content: dict[str, Any]) -> object:
 
     set_names, extra, private = content.pop(_STATE)
     fields = found.__pydantic_fields__
-    record = _blank(found)
-    values = {name: _taken(content, name, partial(default_of, field)) for name, field in fields.items()}
+    record = _new_instance(found)
+    values = {name: _field_value(content, name, partial(default_of, field)) for name, field in fields.items()}
     for name, value in (
         ("__dict__", values),
         ("__pydantic_fields_set__", set(set_names)),
@@ -123,7 +119,9 @@ def _filled_item(found: Any, content: dict[str, Any]) -> object:
 
 def _filled_tuple(found: Any, content: dict[str, Any]) -> object:
     defaults = found._field_defaults
-    return tuple.__new__(found, [_taken(content, name, partial(defaults.__getitem__, name)) for name in found._fields])
+    return tuple.__new__(
+        found, [_field_value(content, name, partial(defaults.__getitem__, name)) for name in found._fields]
+    )
 
 
 _KINDS: Final = (

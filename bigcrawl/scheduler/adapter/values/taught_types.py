@@ -12,7 +12,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.given import imported
+from bigcrawl.given import import_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -34,20 +34,20 @@ def taught_types(entries: Iterable[str]) -> dict[str, TaughtType]:
         if not sign or "." not in name or "." not in path:
             row = "for example shop.money.Price=shop.stored.PRICE"
             raise ConfigError(f"{_SETTING} has {entry!r}; must be a class, =, and a pair of functions, {row}")
-        taught[name] = _pair(_SETTING, path)
+        taught[name] = _import_pair(_SETTING, path)
     return taught
 
 
 @cache  # the files of all installed packages are read
 def _taught_by_packages() -> dict[str, TaughtType]:
     return {
-        point.name: _pair(f"the entry point {point.name} of {GROUP}", point.value.replace(":", "."))
+        point.name: _import_pair(f"the entry point {point.name} of {GROUP}", point.value.replace(":", "."))
         for point in entry_points(group=GROUP)
     }
 
 
-def _pair(where: str, path: str) -> TaughtType:
-    pair = imported(where, path)
+def _import_pair(where: str, path: str) -> TaughtType:
+    pair = import_object(where, path)
     if not (isinstance(pair, tuple) and len(pair) == 2 and all(map(callable, pair))):
         raise ConfigError(f"{where} names {path}, a {type(pair).__name__}; must be a tuple of two functions")
     return TaughtType(*pair)

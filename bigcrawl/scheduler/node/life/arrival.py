@@ -3,7 +3,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from bigcrawl.redisdb.rights import check_rights
 from bigcrawl.redisdb.server_needs import bytes_needed, look_at_needs
 from bigcrawl.scheduler.crawl.crawls_spider import take_for_spider
 from bigcrawl.scheduler.crawl.settings_in_force import record_settings
@@ -33,7 +32,10 @@ class Arrival:
         await client.ping()
         for fault in await look_at_needs(client, self._bytes_in_redis()):
             logger.warning("%(fault)s", {"fault": fault})
-        await check_rights(client, config.crawl.name)
+        if config.crawl.redis_url:
+            from bigcrawl.redisdb.rights import check_rights  # of the user of a server that is not ours
+
+            await check_rights(client, config.crawl.name)
         await membership.wait_for_alike(client)
         await parts.crawl.join()
         parts.ownership.crawl_budgets.begin()
@@ -50,7 +52,7 @@ class Arrival:
         await self._beat.go_on_during(parts.ownership.rebalance())
         seen = await progress.survey()
         membership.remove_locks(seen.named)
-        await progress.begin(seen)
+        await progress.begin(seen, parts.observers.hold_end)
         await parts.progress.samples.keep(seen, membership.reports)
         await membership.record_taking(client)
 

@@ -1,7 +1,4 @@
-"""How a node leaves its crawl, or gives up a start.
-
-Leaving forces each partition to disk, while the node keeps its lease. After a signal, `has_time` limits this.
-"""
+"""How a node leaves its crawl, or gives up a start; it forces partitions to disk while it has its lease."""
 
 from __future__ import annotations
 
@@ -53,10 +50,7 @@ class Departure:
         self._parts.handout.in_process.forget()
 
     async def close(self, has_time: Callable[[], bool] = lambda: True) -> Survey | None:
-        """Leave: return unfetched URLs, send the rest while `has_time`, and release everything.
-
-        Return the last survey of the whole crawl.
-        """
+        """Leave: return unfetched URLs, send the rest while `has_time`, release all. Return the last survey."""
         parts = self._parts
         self.stop()
         await self._runner.stop()
@@ -89,12 +83,13 @@ class Departure:
         async with parts.ownership.lock:
             await self._beat.go_on_during(parts.ownership.releases.release(list(parts.ownership.owned.values())))
         await parts.gates.shared_hosts.leave()
-        await parts.crawl.membership.leave(parts.crawl.client)
+        await parts.crawl.client.run(parts.exchange.recent.calls())
+        await parts.crawl.membership.leave(parts.crawl.client, parts.exchange.recent.made())
         self._has_left = not parts.ownership.owned
         last = await parts.progress.survey()
         if last.urls_uncounted:
             logger.warning(
-                "%(urls)d URLs were seen and are in no place, which is a mistake in bigcrawl: please report it",
+                "%(urls)d URLs were seen but are stored nowhere, which is a bug in bigcrawl: please report it",
                 {"urls": last.urls_uncounted},
             )
         reports = parts.crawl.membership.reports.items()

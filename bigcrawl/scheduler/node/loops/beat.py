@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.scheduler.node.heartbeat import Leases
-from bigcrawl.scheduler.node.loops.loop import RETRY_S, Haste, Loop, rest_until
+from bigcrawl.scheduler.node.loops.loop import RETRY_S, Haste, Loop, rest_until, together
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 BEAT_S = 1.0
 BEAT_FED_S = 2.0
+# While there is nothing to fetch or to send, and nobody watches. With a turn more, it is less than the five seconds for
+# which `tell_time` relies on the answer to another node.
+BEAT_ASLEEP_S = 3.75
 BEAT_IDLE_S = 0.2  # a small crawl should not wait long for its end
 
 
@@ -25,6 +28,7 @@ class Beat(Loop):
 
     def __init__(self, parts: Parts) -> None:
         self._client = parts.crawl.client
+        self._control = parts.control
         self._troubles = parts.troubles
         self._heartbeat = parts.heartbeat
         self.leases = Leases(parts.crawl, parts.ownership, parts.handout, parts.workload)
@@ -37,13 +41,16 @@ class Beat(Loop):
         self._shared_hosts = parts.gates.shared_hosts
         self._haste = Haste()
         self._is_hasty = True
-        self._report_ms = 0
         self._reported: tuple[object, ...] = ()
+        self._has_reported_empty = False
+        self._reported_ms = self._reported_at_ms = 0  # on the monotonic clock, and that of the crawls
         # Reading each partition costs as much as several pages, so a busy node reads less often.
-        self._fed_s = max(BEAT_S, min(BEAT_FED_S, parts.crawl.config.frontier.lease_ms / 8000))
+        longest_s = parts.crawl.config.frontier.lease_ms / 8000
+        self._fed_s = max(BEAT_S, min(BEAT_FED_S, longest_s))
+        self._asleep_ms = round(1000 * max(BEAT_S, min(BEAT_ASLEEP_S, longest_s)))
 
     async def turn(self) -> float:
-        if self._troubles.is_restarted or self._ownership.file_work.look():
+        if self._troubles.is_restarted or self._is_hung():
             return RETRY_S
         await self._say_alive()
         if self._outbox.unfolded.wants_look:
@@ -55,6 +62,7 @@ class Beat(Loop):
 
     async def rest(self, rest_s: float) -> None:
         """Rest, but look at once at what has arrived if there is nothing else to do."""
+        rest_s = together(asyncio.get_running_loop().time(), rest_s)
         await rest_until(self._came, 0 if self._workload.is_empty else rest_s, rest_s)
 
     async def go_on_during(self, work: Coroutine[Any, Any, None]) -> None:
@@ -69,19 +77,37 @@ class Beat(Loop):
     async def _keep_saying_alive(self) -> None:
         while True:
             await asyncio.sleep(BEAT_S)
-            if not self._ownership.file_work.look():
+            if not self._is_hung():
                 with suppress(BigcrawlError):  # the work meets the same error and raises it
                     await self._say_alive()
+
+    def _is_hung(self) -> bool:
+        is_hung = self._ownership.file_work.check_for_hang()
+        if is_hung:
+            self._heartbeat.record_hung_disk()
+        return is_hung
 
     async def _say_alive(self) -> None:
         """Send a heartbeat if one is due, and renew the leases.
 
         A heartbeat is due at once after changes that other nodes act on: other partitions owned, only failing hosts
-        left, or hosts held against other crawls.
+        left, or hosts held against other crawls; and if nodes came or left, or somebody begins to watch.
         """
-        table, now_ms = self._ownership.table, self._clock.monotonic_ms()
-        report = table.claims, len(table.by_number), self._last_hosts.is_all, self._shared_hosts.company
-        if self._is_hasty or report != self._reported or now_ms >= self._report_ms:
+        table, control = self._ownership.table, self._control
+        here = table.claims, len(table.by_number), self._last_hosts.is_all, self._shared_hosts.company
+        report = *here, control.nodes, control.is_watched
+        now_ms, at_ms, is_empty = self._clock.monotonic_ms(), self._client.now_ms(), self._workload.is_empty
+        if self._is_hasty or report != self._reported or self._is_report_due(now_ms, at_ms):
             await self._heartbeat.send()
-            self._reported, self._report_ms = report, now_ms + round(1000 * self._fed_s)
+            self._reported, self._reported_ms, self._reported_at_ms = report, now_ms, at_ms
+            self._has_reported_empty = is_empty
         await self.leases.renew()
+
+    def _is_report_due(self, now_ms: int, at_ms: int) -> bool:
+        """Return whether to report without news; nodes with nothing to do report in the same seconds as others."""
+        if now_ms < self._reported_ms + round(1000 * self._fed_s):
+            return False
+        has_said_all = self._has_reported_empty and self._workload.is_empty
+        is_awaited = self._last_hosts.is_all or self._control.is_watched  # the end, or what it does
+        is_asleep = has_said_all and not is_awaited
+        return not is_asleep or at_ms // self._asleep_ms != self._reported_at_ms // self._asleep_ms

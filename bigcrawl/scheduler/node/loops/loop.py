@@ -45,10 +45,7 @@ class Loop:
 
 
 class Haste:
-    """Whether an idle node's loop should run often: for a few rounds, in which a small crawl can end.
-
-    Each round costs Redis a call per partition, and a node may be idle for days.
-    """
+    """Whether an idle node's loop should run often: for a few rounds, in which a small crawl can end."""
 
     def __init__(self) -> None:
         self._rounds = 0
@@ -113,7 +110,7 @@ class LoopRunner:
             self._on_fatal(error)
             return None
         except Exception as error:
-            logger.exception("a loop of bigcrawl failed")
+            logger.exception("one of bigcrawl's loops failed")
             self._on_fatal(BigcrawlError(f"the loop `{loop.name}` failed: {error!r}"))
             return None
         self._troubles.record_success(loop.name)

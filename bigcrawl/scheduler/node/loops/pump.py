@@ -36,6 +36,7 @@ class Pump(Loop):
         self._ownership = parts.ownership
         self._handout = parts.handout
         self._held = parts.handout.held
+        self._speed = parts.handout.speed
         self._outbox = parts.outbox
         self._workload = parts.workload
         self._observers = parts.observers
@@ -92,12 +93,14 @@ class Pump(Loop):
         """Return how long to rest until a round trip may pay. With `is_done`, all that could be sent was sent."""
         if len(self._handout.in_process) or self._held.unacknowledged:
             return PUMP_BUSY_S
-        if len(self._held) > self._handout.buffer.waiting:
+        if len(self._held) > self._handout.buffer.waiting + self._speed.waiting_long:
             return PUMP_WAITING_S
         now_ms = self._clock.monotonic_ms()
         left_ms = self._pumped_ms + PUMP_PATIENCE_MS - now_ms
         if is_done and not self._outbox.waiting:
-            left_ms = max(left_ms, min(PUMP_ASLEEP_MS, self._exchange.next_ms - now_ms))
+            # What is due while the crawl's speed is used up has to wait.
+            due_ms = max(self._exchange.next_ms - now_ms, round(1000 * self._speed.refused_s))
+            left_ms = max(left_ms, min(PUMP_ASLEEP_MS, due_ms))
         return max(PUMP_BUSY_S, left_ms / 1000)
 
     async def rest(self, rest_s: float) -> None:
@@ -128,16 +131,13 @@ class Pump(Loop):
             await self._arrivals.tell()
         if await self._aside.flush():
             self.wake()  # the next URLs of these hosts are set aside as well
-        await self._shared_hosts.tell()
+        await self._shared_hosts.report_released()
 
     async def end(self) -> bool:
         return await self._exchange.run(acknowledge=self._engine.may_acknowledge(), urls_max=0)
 
     async def end_and_take(self) -> bool:
-        """Acknowledge what is safe, and fill the room with new URLs. Return whether there was any work.
-
-        While the engine has no work, further partitions are asked at once.
-        """
+        """Acknowledge what is safe, and fill the room with new URLs. Return whether there was any work."""
         exchange, room = self._exchange, self._room
         urls_max = room.urls()
         moved = await exchange.run(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb.reply_errors import RedisRestartedError
+from bigcrawl.scheduler.handout.recent import REDIS_AWAY
 from bigcrawl.scheduler.node.loops.loop import refusal_of
 
 if TYPE_CHECKING:
@@ -29,14 +30,11 @@ class Recovery:
         self._reputation = parts.ownership.crawl_budgets
         self._shared_hosts = parts.gates.shared_hosts
         self._starts = parts.starts
+        self._recent = parts.exchange.recent
         self._beat = beat
 
     async def run(self) -> None:
-        """Claim all owned partitions again, and send again what Redis may have forgotten.
-
-        Raises:
-            ConfigError: Redis no longer has this crawl.
-        """
+        """Claim all owned partitions again, and send what Redis may have forgotten. Raises ConfigError."""
         async with self._folding:
             await self._client.accept_restart()
             try:
@@ -52,7 +50,8 @@ class Recovery:
                 raise
             self._client.record_recovery()
             self._troubles.record_recovery()
-        logger.info("Redis was restarted; partitions were claimed again and brought in line")
+        self._recent.record_event(REDIS_AWAY, "met a Redis that was restarted")
+        logger.info("Redis was restarted; partitions were claimed again and reconciled with it")
 
     async def _send_again(self) -> None:
         """Send links and dead letters. A full Redis gets links later: ends and steps must make room first."""

@@ -26,10 +26,7 @@ class TakeRoom:
         self._pages_max = parts.crawl.config.crawl.pages_max
 
     def urls(self, *, ending: int = 0) -> int:
-        """Return how many URLs may be taken now, or once `ending` held ones are acknowledged.
-
-        It is 0 if the node stops, or has no room for the pages' links.
-        """
+        """Return how many URLs may be taken now, or once `ending` held ones end; 0 if stopping or without room."""
         if self._workload.is_stopping or not self._shared_hosts.may_take:
             return 0
         if not self._may_take() or self._clock.monotonic_ms() >= self._handout.lease.ends_ms:
@@ -40,7 +37,7 @@ class TakeRoom:
             return 0
         room = self._in_process_max - len(self._handout.held) + ending
         if self._speed.limits:
-            waiting = self._handout.buffer.waiting + self._handout.lanes.waiting + self._gatekeeper.waiting
+            waiting = self._handout.buffer.waiting + self._handout.lanes.waiting + self._gatekeeper.waiting_count
             room = min(room, self._speed.room(waiting))
         if self._pages_max:
             room = min(room, self._progress.pages_left(1 + self._busy_others()) - self._handout.soon_ended)

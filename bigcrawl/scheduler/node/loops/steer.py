@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owner.ownership import Ownership
 
 STEER_S = 0.2
-STEER_IDLE_S = 0.8  # while nothing is fetched; with a round trip, orders are obeyed within a second
+STEER_IDLE_S = 1.0  # while nothing is fetched: orders are obeyed within a second, and no loop wakes alone
 STEER_SLOWED_S = 0.04
 
 
@@ -35,7 +35,7 @@ class Steer(Loop):
 
     async def turn(self) -> float:
         handout, speed = self._handout, self._speed
-        if handout.crowd.look(handout.held):
+        if handout.crowd.adjust(handout.held):
             handout.wake_engine()
         if self._troubles.is_restarted:
             return RETRY_S
@@ -52,8 +52,8 @@ class Steer(Loop):
         if speed.speed.is_paused and handout.lanes.are_open:
             handout.lanes.shut_all()
             self._wake_pump()
-        if speed.wants(handout.buffer.waiting):
-            await speed.ask(handout.buffer.waiting, len(self._membership.reports))
+        if speed.wants_permits(handout.buffer.waiting):
+            await speed.request_permits(handout.buffer.waiting, len(self._membership.reports))
         if speed.limits and not speed.is_refused:
             return STEER_SLOWED_S
         if len(handout.in_process):

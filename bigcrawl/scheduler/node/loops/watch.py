@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.node.close_rate import CloseRate
-from bigcrawl.scheduler.node.loops.loop import RETRY_S, Haste, Loop, rest_until
+from bigcrawl.scheduler.node.loops.loop import RETRY_S, Haste, Loop, rest_until, together
 from bigcrawl.scheduler.node.loops.steer import look_at_snoozed
 from bigcrawl.scheduler.node.progress import STALE_MS
 from bigcrawl.scheduler.owner.parking import tend_snoozed
@@ -78,7 +78,7 @@ class Watch(Loop):
 
     async def rest(self, rest_s: float) -> None:
         now = asyncio.get_running_loop().time
-        until = now() + rest_s
+        until = now() + together(now(), rest_s)
         while (left_s := until - now()) > 0:
             await rest_until(self._workload.emptied, 0, left_s)
             if self._reputation.is_told or (self._is_idle() and self._looked_after != self._workload.moves):
@@ -145,7 +145,10 @@ class Watch(Loop):
             return
         seen = await self._progress.survey()
         if seen.waiting + seen.urls_taken:
-            logger.info("too slow: %(urls)d URLs wait, so BIGCRAWL_CLOSE_RATE applies", {"urls": seen.waiting})
+            logger.info(
+                "the crawl is slower than BIGCRAWL_CLOSE_RATE although %(urls)d URLs wait, so it is closed",
+                {"urls": seen.waiting},
+            )
             await self._control.close_all()
         else:
             self._close_rate.begin(now_ms)
@@ -159,7 +162,7 @@ class Watch(Loop):
         if await self._control.read() or self._reputation.is_told:
             self._looked_ms, self._activity_then = -STALE_MS, {}
             look_at_snoozed(self._ownership)
-        elif self._is_idle() and await self._has_finished():
+        elif self._is_idle() and await self._has_finished() and not self._observers.hold_end(self._finish.ended):
             self._progress.record_end(is_certain=offered == self._outbox.offered)
             self._handout.wake_engine()
 

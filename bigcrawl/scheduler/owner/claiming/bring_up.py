@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of, scores_of
-from bigcrawl.scheduler.gates.batcher import Batcher
+from bigcrawl.scheduler.gates.batcher import QuestionBatcher
 from bigcrawl.scheduler.owner.hot.admit_calls import admit_call, pack_keys, unpack_keys
 from bigcrawl.scheduler.owner.hot.hot_set import InRedis
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.keys import PartitionKeys
-    from bigcrawl.redisdb.scripts import Claim, Identity, Value
+    from bigcrawl.redisdb.scripts import GrantedClaim, Identity, Value
     from bigcrawl.scheduler.partition.admit_batch import AdmitBatch
     from bigcrawl.scheduler.partition.partition import Partition
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
@@ -40,7 +40,7 @@ _NOT_TRIMMED: dict[str, Value] = {"trimmed": ""}
 FORGET_AT_ONCE = 10_000  # keys; 80 KB in one call
 
 
-def inbox_looks(client: RedisClient) -> Batcher[tuple[PartitionKeys, str], Ready]:
+def inbox_looks(client: RedisClient) -> QuestionBatcher[tuple[PartitionKeys, str], Ready]:
     """Return a batcher that advances a partition's inbox to an entry and then reads which of its hosts are ready."""
 
     async def ask_all(asked: list[tuple[PartitionKeys, str]]) -> list[Ready]:
@@ -48,16 +48,16 @@ def inbox_looks(client: RedisClient) -> Batcher[tuple[PartitionKeys, str], Ready
         replies = await client.commands([("ZRANGE", keys.ready, 0, -1, "WITHSCORES") for keys, _ in asked])
         return [scores_of(reply) for reply in replies]
 
-    return Batcher(ask_all)
+    return QuestionBatcher(ask_all)
 
 
 async def bring_up(
     client: RedisClient,
-    looks: Batcher[tuple[PartitionKeys, str], Ready],
+    looks: QuestionBatcher[tuple[PartitionKeys, str], Ready],
     keys: PartitionKeys,
     identity: Identity,
     disk: Partition,
-    claim: Claim,
+    claim: GrantedClaim,
     connections: int,
 ) -> InRedis:
     """Bring Redis and disk of a newly claimed partition into agreement. Return its state in Redis.
@@ -85,8 +85,8 @@ async def begin_anew(client: RedisClient, crawl: str, keys: PartitionKeys, ident
     """
     again = sum(int(count or 0) for count in await client.command("HMGET", keys.state, "ended", "hot"))
     logger.error(
-        "partition %(partition)d begins anew, because its files are nowhere left: its waiting URLs are lost until "
-        "pages link to them again, and up to %(again)d others are fetched twice (BIGCRAWL_LOST_PARTITIONS)",
+        "partition %(partition)d starts from scratch, because its files were found nowhere: its waiting URLs are "
+        "lost until pages link to them again, and up to %(again)d others are fetched twice (BIGCRAWL_LOST_PARTITIONS)",
         {"partition": keys.partition, "again": again},
     )
     record = CrawlKeys(crawl).crawl
@@ -100,7 +100,7 @@ async def begin_anew(client: RedisClient, crawl: str, keys: PartitionKeys, ident
 async def go_on_with_older(client: RedisClient, keys: PartitionKeys, identity: Identity, lack: str) -> None:
     """Continue with files that lack data that Redis has dropped."""
     logger.error(
-        "%(lack)s: what the inbox brought since is lost until pages link to it again, and pages that ended since are "
+        "%(lack)s: URLs that arrived since are lost until pages link to them again, and pages fetched since are "
         "fetched again (BIGCRAWL_LOST_PARTITIONS)",
         {"lack": lack},
     )
@@ -129,8 +129,8 @@ async def _forget_lost(
 ) -> None:
     lost = [url.key for batch in gone for seq, url in _by_seq(batch) if seq not in ended]
     logger.error(
-        "partition %(partition)d: Redis has lost more than BIGCRAWL_REDIS_LOSS_SECONDS, and with it "
-        "%(lost)d URLs, which are fetched when a page links to them, and those of %(unknown)d older batches",
+        "partition %(partition)d: Redis has lost more than BIGCRAWL_REDIS_LOSS_SECONDS, and with it the URLs of "
+        "%(unknown)d older batches and %(lost)d others, which are fetched when a page links to them",
         {"partition": keys.partition, "lost": len(lost), "unknown": sum(not batch.urls for batch in gone)},
     )
     starts = range(0, len(lost), FORGET_AT_ONCE)
@@ -156,7 +156,7 @@ async def _mark_admitted(client: RedisClient, keys: PartitionKeys, disk: Partiti
     if missing:
         logger.error(
             "partition %(partition)d: its files are older than anything Redis remembers, as if restored from a backup; "
-            "up to %(urls)d URLs are fetched again, and what the inbox brought since is lost",
+            "up to %(urls)d URLs are fetched again, and URLs that arrived since are lost",
             {"partition": keys.partition, "urls": missing * ADMIT_URLS_MAX},
         )
     await asyncio.to_thread(disk.fold_admitted, batches, admitted)

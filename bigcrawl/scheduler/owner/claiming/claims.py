@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bigcrawl.exceptions import BigcrawlError, OwnershipLostError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
-from bigcrawl.redisdb.scripts import Claim, Identity, Refusal
+from bigcrawl.redisdb.scripts import GrantedClaim, Identity, RefusedClaim
 from bigcrawl.scheduler.crawl.in_process import UNKNOWN
 from bigcrawl.scheduler.crawl.membership import LastOwner
 from bigcrawl.scheduler.crawl.missing import MARK, LostFilesError
@@ -67,11 +67,11 @@ class Claims:
     def is_reclaiming(self) -> bool:
         return bool(self._stale)
 
-    def current(self, owned: Iterable[OwnedPartition]) -> set[OwnedPartition]:
+    def up_to_date(self, owned: Iterable[OwnedPartition]) -> set[OwnedPartition]:
         return set(owned) - self._stale
 
     @property
-    def opening(self) -> Mapping[int, Identity]:
+    def being_opened(self) -> Mapping[int, Identity]:
         """The partitions that are claimed but not open yet; their leases must be renewed meanwhile."""
         return self._opening
 
@@ -84,29 +84,31 @@ class Claims:
     async def claim(self, partitions: Sequence[int]) -> None:
         """Claim partitions and open those that were won. They stay owned even if a `TransientStoreError` follows."""
         for start in range(0, len(partitions), CLAIMED_AT_ONCE):
-            await self._open(await self._won(list(partitions[start : start + CLAIMED_AT_ONCE])))
+            await self._open_won(await self._won_claims(list(partitions[start : start + CLAIMED_AT_ONCE])))
 
-    async def _won(self, partitions: list[int]) -> dict[int, Claim]:
+    async def _won_claims(self, partitions: list[int]) -> dict[int, GrantedClaim]:
         await self._thread.run(self._membership.require_place)
         self.has_claimed = True
         epochs = await self._opener.last_epochs(partitions)
         is_alone_here = await self._thread.run(self._membership.is_alone_here)
-        results = await self._client.run([self._call(p, epochs[p], None, is_alone_here) for p in partitions])
-        won = {p: result for p, result in zip(partitions, results, strict=True) if isinstance(result, Claim)}
-        refused = {p: r for p, r in zip(partitions, results, strict=True) if isinstance(r, Refusal)}
+        results = await self._client.run([self._claim_call(p, epochs[p], None, is_alone_here) for p in partitions])
+        won = {p: result for p, result in zip(partitions, results, strict=True) if isinstance(result, GrantedClaim)}
+        refused = {p: r for p, r in zip(partitions, results, strict=True) if isinstance(r, RefusedClaim)}
         tokens, membership = {refusal.token for refusal in refused.values()}, self._membership
         owners = await self._thread.run(lambda: {token: LastOwner.of(token, membership) for token in tokens})
         free = {p: owners[r.token] for p, r in refused.items() if owners[r.token].is_dead or r.left_ms <= 0}
-        again = await self._client.run([self._call(p, epochs[p], last, is_alone_here) for p, last in free.items()])
-        won |= {p: result for p, result in zip(free, again, strict=True) if isinstance(result, Claim)}
+        again = await self._client.run(
+            [self._claim_call(p, epochs[p], last, is_alone_here) for p, last in free.items()]
+        )
+        won |= {p: result for p, result in zip(free, again, strict=True) if isinstance(result, GrantedClaim)}
         self._rests |= {p: result.rest_ms for p, result in won.items()}
         return won
 
-    async def _open(self, won: dict[int, Claim]) -> None:
+    async def _open_won(self, won: dict[int, GrantedClaim]) -> None:
         node = self._membership.node
         self._opening = {p: Identity(node, claim.epoch, claim.generation) for p, claim in won.items()}
         try:
-            trimmed = await self._opener.trimmed(list(won))
+            trimmed = await self._opener.trimmed_up_to(list(won))
             opening = (self._open_one(p, claim, trimmed[p]) for p, claim in won.items())
             results = await asyncio.gather(*opening, return_exceptions=True)
         finally:
@@ -114,7 +116,7 @@ class Claims:
         if failed := next((error for error in results if error is not None), None):
             raise failed
 
-    async def _open_one(self, partition: int, claim: Claim, trimmed: str) -> None:
+    async def _open_one(self, partition: int, claim: GrantedClaim, trimmed: str) -> None:
         table = self._table
         before, identity = table.by_number.get(partition), self._opening[partition]
         try:
@@ -122,28 +124,28 @@ class Claims:
         except OwnershipLostError as error:
             logger.info("%(error)s: it is left to its new owner", {"error": error})
             if before is not None:
-                table.lose(before)
+                table.remove_lost(before)
         except LostFilesError as error:
             self._missing.note(partition, error)
             await self._set_apart(partition, identity, before, MARK)
         except BigcrawlError as error:
             if not is_damage(error):
                 raise
-            self._table.damaged.note(partition, error)
+            self._table.damaged.set_apart(partition, error)
             await self._set_apart(partition, identity, before, "damaged")
         del self._opening[partition]
 
     async def _set_apart(self, partition: int, identity: Identity, before: OwnedPartition | None, mark: str) -> None:
         """Mark and release a won partition that cannot be opened, so that no other node tries."""
         if before is not None:
-            self._table.lose(before)
+            self._table.remove_lost(before)
         keys = partition_keys(self._config.crawl.name, partition)
         marking = scripts.trim_partition(keys, identity, NO_INBOX_ID, 0, {mark: 1})
         await self._client.run_each([marking, scripts.release_partition(keys, identity)])
 
-    def _call(
+    def _claim_call(
         self, partition: int, epoch_min: int, last: LastOwner | None, is_alone_here: bool
-    ) -> scripts.Call[Claim | Refusal]:
+    ) -> scripts.Call[GrantedClaim | RefusedClaim]:
         before, deadline_ms = self._table.by_number.get(partition), self._config.politeness.fetch_deadline_ms
         # Fetches of the previous owner may be under way until the rests end.
         have_rested = self._rests.get(partition, 0) <= self._client.now_ms()
@@ -164,5 +166,5 @@ class Claims:
             generation=self._next_generation(),
             told_of=last.token if last is not None else "",
             in_process=last.in_process_of(partition) if last is not None else UNKNOWN,
-            server="" if has_fetched_all else self._client.server,
+            server="" if has_fetched_all else self._client.server_run_id,
         )

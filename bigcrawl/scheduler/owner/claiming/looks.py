@@ -32,7 +32,7 @@ OVER_MAX, IDLE_OVER_MAX = 1 / 4, 1 / 2
 NEXT_BEAT_MS = 2_000
 
 
-class Looks:
+class PartitionPolls:
     def __init__(self, crawl: JoinedCrawl, table: OwnedTable, claims: Claims) -> None:
         self._crawl = crawl.config.crawl.name
         self._lease_ms = crawl.config.frontier.lease_ms
@@ -42,11 +42,13 @@ class Looks:
         self._arrivals = crawl.arrivals
         self._membership = crawl.membership
         self._gone = 0
-        self._renewed = Times()
-        self._looked = Times()
+        self._renewed = LastTimes()
+        self._looked = LastTimes()
         self._known = (0, 0)
 
-    async def run(self, now_ms: int, *, holds_urls: bool, sees_all: bool) -> list[tuple[OwnedPartition, PartitionView]]:
+    async def poll_and_renew(
+        self, now_ms: int, *, holds_urls: bool, sees_all: bool
+    ) -> list[tuple[OwnedPartition, PartitionView]]:
         """Read the partitions and renew the leases that need it. Lost partitions leave the table.
 
         `holds_urls`: the node has URLs to give up when a lease ends. `sees_all`: read every partition, and in full.
@@ -54,12 +56,15 @@ class Looks:
         await self._record_arrivals()
         self._forget_gone()
         by_number, claims = self._table.by_number, self._claims
-        looked = claims.current(by_number.values() if sees_all else self._to_look_at(now_ms))
+        looked = claims.up_to_date(by_number.values() if sees_all else self._to_look_at(now_ms))
         over_ms = max(0, self._lease_ms * (OVER_MAX if holds_urls else IDLE_OVER_MAX) - NEXT_BEAT_MS)
-        renewed = claims.current(self._renewed.upto(now_ms - over_ms)) - looked
-        found = await self._ask(list(looked), list(renewed), is_brief=not sees_all)
-        self._renewed.note((*looked, *renewed), now_ms)
-        self._looked.note(looked, now_ms)
+        is_due = now_ms - self._renewed.oldest_ms >= over_ms
+        # One write to Redis for all: those that are not due for long are renewed with those that are.
+        old = self._renewed.not_since(now_ms - over_ms / 2) if is_due else []
+        renewed = claims.up_to_date(old) - looked
+        found = await self._poll(list(looked), list(renewed), is_brief=not sees_all)
+        self._renewed.record_now((*looked, *renewed), now_ms)
+        self._looked.record_now(looked, now_ms)
         return found
 
     @property
@@ -71,60 +76,62 @@ class Looks:
         known = self._table.claims, len(self._table.by_number)
         if known != self._known:
             self._known = known
-            self._renewed.keep(self._table.has)
-            self._looked.keep(self._table.has)
+            self._renewed.keep_only(self._table.has)
+            self._looked.keep_only(self._table.has)
 
     async def _record_arrivals(self) -> None:
         told, table = await self._arrivals.take(), self._table
         is_any_missed = told is None or self._gone != self._membership.gone
         self._gone = self._membership.gone
-        table.news.to_look.update(table.by_number.values() if is_any_missed else table.among(told or ()))
+        table.news.to_look.update(table.by_number.values() if is_any_missed else table.owned_among(told or ()))
 
     def _to_look_at(self, now_ms: int) -> set[OwnedPartition]:
-        return self._table.news.to_look.union(self._looked.upto(now_ms - SLOW_LOOK_MS + NEXT_BEAT_MS))
+        return self._table.news.to_look.union(self._looked.not_since(now_ms - SLOW_LOOK_MS + NEXT_BEAT_MS))
 
-    async def _ask(
+    async def _poll(
         self, looked: list[OwnedPartition], renewed: list[OwnedPartition], *, is_brief: bool
     ) -> list[tuple[OwnedPartition, PartitionView]]:
         news = self._table.news.to_look
         news.clear()
-        looks = [self._look(each.keys, each.identity, is_brief=is_brief) for each in looked]
-        looks += [self._look(partition_keys(self._crawl, p), of) for p, of in self._claims.opening.items()]
+        looks = [self._poll_call(each.keys, each.identity, is_brief=is_brief) for each in looked]
+        looks += [self._poll_call(partition_keys(self._crawl, p), of) for p, of in self._claims.being_opened.items()]
         try:
             views = await self._client.run(looks) if looks else []
-            lost = await self._renew(renewed)
+            lost = await self._renew_leases(renewed)
         except BaseException:
             news.update(filter(self._table.has, looked))
             raise
         found = list(zip(looked, views, strict=False))
         for each in (*lost, *(each for each, view in found if not view.owned)):
-            self._table.lose(each)
+            self._table.remove_lost(each)
         return [(each, view) for each, view in found if view.owned]
 
-    def _look(self, keys: PartitionKeys, identity: Identity, *, is_brief: bool = True) -> scripts.Call[PartitionView]:
+    def _poll_call(
+        self, keys: PartitionKeys, identity: Identity, *, is_brief: bool = True
+    ) -> scripts.Call[PartitionView]:
         return scripts.look_partition(keys, identity, self._lease_ms, is_brief=is_brief)
 
-    async def _renew(self, owned: list[OwnedPartition]) -> list[OwnedPartition]:
+    async def _renew_leases(self, owned: list[OwnedPartition]) -> list[OwnedPartition]:
         if not owned:
             return []
         at_once = 1 if await self._client.is_cluster() else RENEWED_AT_ONCE
         portions = [owned[start : start + at_once] for start in range(0, len(owned), at_once)]
-        lost = await self._client.run([self._renewal(portion) for portion in portions])
+        lost = await self._client.run([self._renewal_call(portion) for portion in portions])
         return [portion[at] for portion, places in zip(portions, lost, strict=True) for at in places]
 
-    def _renewal(self, owned: list[OwnedPartition]) -> scripts.Call[list[int]]:
+    def _renewal_call(self, owned: list[OwnedPartition]) -> scripts.Call[list[int]]:
         node, epochs = owned[0].identity.node, [each.identity.epoch for each in owned]
         return scripts.renew_leases([each.keys for each in owned], node, epochs, self._lease_ms)
 
 
-class Times:
+class LastTimes:
     """When something last happened to each partition, on the monotonic clock, oldest first."""
 
     def __init__(self) -> None:
         self._times: dict[OwnedPartition, int] = {}
         self._last_ms = 0
 
-    def note(self, partitions: Iterable[OwnedPartition], now_ms: int) -> None:
+    def record_now(self, partitions: Iterable[OwnedPartition], now_ms: int) -> None:
         for each in partitions:
             self._times.pop(each, None)
             self._times[each] = now_ms
@@ -132,10 +139,10 @@ class Times:
             self._times = dict(sorted(self._times.items(), key=itemgetter(1)))
         self._last_ms = max(now_ms, self._last_ms)
 
-    def keep(self, has: Callable[[OwnedPartition], bool]) -> None:
+    def keep_only(self, has: Callable[[OwnedPartition], bool]) -> None:
         self._times = {each: then_ms for each, then_ms in self._times.items() if has(each)}
 
-    def upto(self, upto_ms: float) -> list[OwnedPartition]:
+    def not_since(self, upto_ms: float) -> list[OwnedPartition]:
         return [each for each, _ in takewhile(lambda row: row[1] <= upto_ms, self._times.items())]
 
     @property

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bigcrawl.exceptions import BigcrawlError, CorruptionError
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.crawl.missing import REFETCH, LostFilesError
-from bigcrawl.scheduler.gates.batcher import Batcher
+from bigcrawl.scheduler.gates.batcher import QuestionBatcher
 from bigcrawl.scheduler.owner.claiming.bring_up import begin_anew, bring_up, go_on_with_older, inbox_looks
 from bigcrawl.scheduler.owner.durability import Durability
 from bigcrawl.scheduler.owner.hot.due_heap import DueHeap
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from bigcrawl.redisdb.scripts import Claim, Identity
+    from bigcrawl.redisdb.scripts import GrantedClaim, Identity
     from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
     from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
-    from bigcrawl.scheduler.owner.hot.hot_share import Lateness
+    from bigcrawl.scheduler.owner.hot.hot_share import LatenessCheck
     from bigcrawl.scheduler.owner.no_store import NoStore
     from bigcrawl.scheduler.partition.file_work import FileThread
     from bigcrawl.scheduler.partition.manifest import Manifest
     from bigcrawl.scheduler.partition.partition import PartitionLimits
     from bigcrawl.scheduler.partition.stored_points import StoredPoints
 
-    _Disk = tuple[int, Claim, str]
+    _Disk = tuple[int, GrantedClaim, str]
     _OnDisk = tuple[Manifest | None, str, Partition]
 
 
@@ -42,7 +42,7 @@ class Opener:
         thread: FileThread,
         limits: PartitionLimits,
         crawl_budgets: CrawlBudgets,
-        lateness: Lateness,
+        lateness: LatenessCheck,
         store: NoStore,
     ) -> None:
         config = crawl.config
@@ -58,7 +58,7 @@ class Opener:
         self._lateness = lateness
         self._store = store
         self._require_place = crawl.membership.require_place
-        self._disks = Batcher(self._open_disks)
+        self._disks = QuestionBatcher(self._open_disks)
         self._looks = inbox_looks(crawl.client)
         self.due_heap: DueHeap[OwnedPartition] = DueHeap()
 
@@ -71,7 +71,7 @@ class Opener:
 
     async def are_there(self, partitions: Sequence[int]) -> set[int]:
         there = set()
-        for partition, upto in (await self.trimmed(partitions)).items():
+        for partition, upto in (await self.trimmed_up_to(partitions)).items():
             with suppress(CorruptionError):
                 stored = await self._store.newest_manifest(partition)
                 here = await self._thread.run(partial(newest_manifest, self.directory(partition), self._thread.files))
@@ -80,14 +80,14 @@ class Opener:
             there.add(partition)
         return there
 
-    async def trimmed(self, partitions: Sequence[int]) -> dict[int, str]:
+    async def trimmed_up_to(self, partitions: Sequence[int]) -> dict[int, str]:
         """Return, by partition, the entry and batch up to which Redis may have dropped data; empty for none."""
         keys = [partition_keys(self._crawl.name, partition).state for partition in partitions]
         texts = await self._client.commands([("HGET", key, "trimmed") for key in keys])
         return {p: (text or b"").decode() for p, text in zip(partitions, texts, strict=True)}
 
     async def open(
-        self, partition: int, claim: Claim, identity: Identity, before: OwnedPartition | None, trimmed: str
+        self, partition: int, claim: GrantedClaim, identity: Identity, before: OwnedPartition | None, trimmed: str
     ) -> OwnedPartition:
         """Open the directory of a claimed partition in its new epoch and bring Redis in line.
 
@@ -118,7 +118,7 @@ class Opener:
         loss_ms = self._config.frontier.redis_loss_ms
         return Durability(disk.committed, loss_ms, self._clock.monotonic_ms(), points)
 
-    def _lack(self, partition: int, claim: Claim, trimmed: str) -> tuple[Manifest | None, str]:
+    def _find_lost_data(self, partition: int, claim: GrantedClaim, trimmed: str) -> tuple[Manifest | None, str]:
         """Return the newest manifest, and a description of lost data; empty for none."""
         directory = self.directory(partition)
         manifest = newest_manifest(directory, self._thread.files)
@@ -143,12 +143,12 @@ class Opener:
         except BigcrawlError as error:
             return error
 
-    def _open_disk(self, partition: int, claim: Claim, trimmed: str) -> _OnDisk:
-        manifest, lack = self._lack(partition, claim, trimmed)
+    def _open_disk(self, partition: int, claim: GrantedClaim, trimmed: str) -> _OnDisk:
+        manifest, lack = self._find_lost_data(partition, claim, trimmed)
         if lack and not self._begins_anew:
             raise LostFilesError(
                 f"{lack}: bring its files back, start the node that has them, continue without them "
-                f"(BIGCRAWL_LOST_PARTITIONS=refetch), or start the crawl anew (BIGCRAWL_FRESH=1)"
+                f"(BIGCRAWL_LOST_PARTITIONS=refetch), or start the crawl from scratch (BIGCRAWL_FRESH=1)"
             )
         crawl_budgets = self._crawl_budgets
         disk = Partition.open(

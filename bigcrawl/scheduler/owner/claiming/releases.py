@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 RELEASED, NOT_OURS = 1, 0
 
 
-class Releases:
+class PartitionReleases:
     """Releases partitions that the node should not own, or all of them when it leaves."""
 
     def __init__(
@@ -47,10 +47,10 @@ class Releases:
             await self._let_go(empty, [])
         # A few at a time. A node that must exit soon leaves the rest to their leases.
         for start in range(0, len(others), DURABLE_AT_ONCE):
-            await self._release(others[start : start + DURABLE_AT_ONCE])
+            await self._release_free(others[start : start + DURABLE_AT_ONCE])
 
-    async def _release(self, free: list[OwnedPartition]) -> None:
-        await self._durable_rounds.force(free)
+    async def _release_free(self, free: list[OwnedPartition]) -> None:
+        await self._durable_rounds.make_durable(free)
         await self._store.put_last(free)
         await self._let_go(free, [owned.publish() for owned in free])
 

@@ -1,8 +1,4 @@
-"""The numbered admit batches of an owned partition.
-
-A batch is committed on disk before it is sent. Redis accepts number n once, after n - 1, so unconfirmed batches are
-sent again.
-"""
+"""The numbered admit batches of an owned partition: committed before they are sent, and sent until confirmed."""
 
 from __future__ import annotations
 
@@ -19,12 +15,15 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.committed import CommittedFiles
 
 
-class Admissions:
-    def __init__(self, keys: PartitionKeys, committed: CommittedFiles, hot: HotSet, connections: int) -> None:
+class AdmitBatches:
+    def __init__(
+        self, keys: PartitionKeys, committed: CommittedFiles, hot: HotSet, connections: int, head_start_ms: int
+    ) -> None:
         self._keys = keys
         self._committed = committed
         self._hot = hot
         self._connections = connections
+        self.head_start_ms = head_start_ms
         self.confirmed = committed.manifest.batch_number
 
     @property
@@ -33,11 +32,14 @@ class Admissions:
 
     def send(self, identity: Identity, batch: AdmitBatch) -> scripts.Call[bool]:
         self._hot.record_offered(batch, self.confirmed)
-        return admit_call(self._keys, identity, batch, self._connections)
+        return self._call(identity, batch)
 
     def send_again(self, identity: Identity) -> list[scripts.Call[bool]]:
         batches = self._committed.batches(self.confirmed)
-        return [admit_call(self._keys, identity, batch, self._connections) for batch in batches]
+        return [self._call(identity, batch) for batch in batches]
+
+    def _call(self, identity: Identity, batch: AdmitBatch) -> scripts.Call[bool]:
+        return admit_call(self._keys, identity, batch, self._connections, head_start_ms=self.head_start_ms)
 
     def record_confirmed(self) -> None:
         self.confirmed = self._committed.manifest.batch_number

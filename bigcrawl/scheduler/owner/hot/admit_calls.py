@@ -1,5 +1,3 @@
-"""Makes the call that admits a batch into Redis."""
-
 from __future__ import annotations
 
 import struct
@@ -17,12 +15,14 @@ if TYPE_CHECKING:
 
 
 def admit_call(
-    keys: PartitionKeys, identity: Identity, batch: AdmitBatch, connections: int, ended: Collection[int] = ()
+    keys: PartitionKeys,
+    identity: Identity,
+    batch: AdmitBatch,
+    connections: int,
+    ended: Collection[int] = (),
+    head_start_ms: int = 0,
 ) -> scripts.Call[bool]:
-    """Return the call that admits a batch, without the URLs numbered in `ended`.
-
-    A batch that has only keys left just uses up its number.
-    """
+    """Return the call that admits a batch without the URLs numbered in `ended`; keys alone use up its number."""
     rows = [
         (url.host, order_of(url.priority, batch.first_seq + i), pack_member(batch.first_seq + i, url))
         for i, url in enumerate(batch.urls if batch.has_text else ())
@@ -31,7 +31,17 @@ def admit_call(
     packed = pack_keys(url.key for url in batch.urls)
     chosen = batch.first_seq + len(batch.urls)
     left_out = sum(batch.first_seq <= seq < chosen for seq in ended)
-    return scripts.admit_urls(keys, identity, batch.number, packed, connections, rows, chosen=chosen, left_out=left_out)
+    return scripts.admit_urls(
+        keys,
+        identity,
+        batch.number,
+        packed,
+        connections,
+        rows,
+        chosen=chosen,
+        left_out=left_out,
+        head_start_ms=head_start_ms,
+    )
 
 
 def pack_keys(keys: Iterable[int]) -> bytes:

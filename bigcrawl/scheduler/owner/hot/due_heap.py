@@ -29,7 +29,7 @@ class DueHeap(Generic[D]):
         self._heap: list[tuple[int, int, D]] = []
         self._entries_max = ENTRIES_MIN
 
-    def note(self, partition: D) -> None:
+    def add_partition(self, partition: D) -> None:
         heappush(self._heap, (partition.due_ms, id(partition), partition))
         if len(self._heap) > self._entries_max:
             current = {each: (due_ms, number, each) for due_ms, number, each in self._heap if due_ms == each.due_ms}
@@ -47,7 +47,7 @@ class DueHeap(Generic[D]):
             heappop(heap)
         return heap[0][0] if heap else NEVER_MS
 
-    def take(self, until_ms: int) -> Iterator[D]:
+    def take_due(self, until_ms: int) -> Iterator[D]:
         """Take out the due partitions, earliest first. Each stays out until it is noted again."""
         taken = set()
         while self._heap and self._heap[0][0] <= until_ms:

@@ -15,7 +15,7 @@ from bigcrawl.scheduler.partition.partition import ADMIT_URLS_MAX
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from bigcrawl.redisdb.scripts import Reconciled
+    from bigcrawl.redisdb.scripts import ReconcileReply
     from bigcrawl.scheduler.partition.admit_batch import AdmitBatch
     from bigcrawl.scheduler.records.suspicion import Suspicion
 
@@ -54,7 +54,6 @@ class AwayHosts:
 
     @property
     def are_awaited(self) -> bool:
-        """Whether the crawl waits for any of these hosts."""
         return len(self.hot_max) > len(self.given_up)
 
     def record_changes(self, changes: int) -> None:
@@ -67,10 +66,10 @@ class AwayHosts:
         return bool(self.hot_max) and now_ms - self._read_ms >= LOOK_MS
 
     @property
-    def changes(self) -> int:
+    def change_count(self) -> int:
         return self._changes
 
-    def note(self, hot_max: Mapping[str, int]) -> None:
+    def replace_hosts(self, hot_max: Mapping[str, int]) -> None:
         """Replace the hosts. A maximum of 0 means that the crawl does not wait for the host."""
         self.hot_max = hot_max
         self.given_up = frozenset(host for host, urls in hot_max.items() if not urls)
@@ -98,7 +97,6 @@ class HotSet:
         by_host: Mapping[str, int] | None = None,
         tell: Callable[[], None] = lambda: None,
     ) -> None:
-        """`tell` is called when there is more room."""
         self._away = away
         self._tell = tell
         self.by_host: Counter[str] = Counter(by_host)
@@ -110,13 +108,13 @@ class HotSet:
 
     @property
     def room(self) -> int:
-        return self._room(self.urls_max)
+        return self._room_below(self.urls_max)
 
     @property
     def extra_room(self) -> int:
-        return self._room(self.urls_max // self.extra_divisor)
+        return self._room_below(self.urls_max // self.extra_divisor)
 
-    def _room(self, urls_max: int) -> int:
+    def _room_below(self, urls_max: int) -> int:
         return max(0, min(ADMIT_URLS_MAX, urls_max - self.urls_of_others))
 
     @property
@@ -164,7 +162,7 @@ class HotSet:
         self.urls -= urls
         self._tell()
 
-    def settle(self, reply: Reconciled, taken: Iterable[str]) -> None:
+    def restart_count(self, reply: ReconcileReply, taken: Iterable[str]) -> None:
         """Start a new count after a comparison with Redis; `taken` is the host of each URL that the node holds."""
         hot = Counter(taken)
         hot.update(reply.queued)

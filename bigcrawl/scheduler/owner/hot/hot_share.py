@@ -32,7 +32,7 @@ class HotShare:
         self._rest_ms = float(delay_ms)
         self._urls_max = urls_max
 
-    def note(self, rest_ms: int) -> None:
+    def record_rest(self, rest_ms: int) -> None:
         self._rest_ms += (rest_ms - self._rest_ms) / PAGES
 
     @property
@@ -43,17 +43,16 @@ class HotShare:
         return max(1, ceil(HOT_MS / self._rest_ms))
 
 
-class Lateness:
+class LatenessCheck:
     """Whether a node is behind with due hosts. At most 1/`extra_divisor` of the hot set may be extra URLs."""
 
     def __init__(self, late_ms: Callable[[], float]) -> None:
-        """`late_ms` returns how long hosts wait after they are due."""
         self._late_ms = late_ms
         self.extra_divisor = 1
         self._is_behind = False
         self._since_ms = 0
 
-    def look(self, now_ms: int) -> bool:
+    def update(self, now_ms: int) -> bool:
         is_behind = self._late_ms() >= LATE_MS
         if is_behind != self._is_behind:
             self._is_behind, self._since_ms = is_behind, now_ms

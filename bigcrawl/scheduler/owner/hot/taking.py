@@ -13,7 +13,7 @@ TAKE_FIRST = 4
 TAKE_MAX = 64
 
 
-class Taking:
+class TakenFromPartition:
     """The base class of a partition that URLs are taken from.
 
     Attributes:
@@ -32,7 +32,7 @@ class Taking:
         if due_ms != self.due_ms:
             self.due_ms = due_ms
             if due_ms < NEVER_MS:
-                self._due_heap.note(self)
+                self._due_heap.add_partition(self)
 
     def record_asked(self) -> None:
         """Begin a request to Redis. Its reply does not cover times noted from now on."""
@@ -45,7 +45,7 @@ class Taking:
         self._due_by_ms = min(self._due_by_ms, due_ms)
         if due_ms < self.due_ms:
             self.due_ms = due_ms
-            self._due_heap.note(self)
+            self._due_heap.add_partition(self)
 
     def record_take(self, asked: int, given: int, *, is_more_due: bool) -> None:
         """Adapt the share to a reply, so that calls are few and little room is reserved in vain."""

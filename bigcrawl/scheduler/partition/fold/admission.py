@@ -57,7 +57,7 @@ class PartitionLimits:
     features: tuple[Feature, ...] = ()
 
     @property
-    def low(self) -> int:
+    def host_hot_low_now(self) -> int:
         return min(self.host_hot_low or self._low_at_most, self.host_hot_max)
 
     @property
@@ -90,7 +90,7 @@ class Admission:
         self._already = state.already
         self._hot = hot
         self._limits = limits
-        self._low = limits.low
+        self._low = limits.host_hot_low_now
         self._chosen: list[QueuedUrl] = []
         self._chosen_of: dict[str, int] = {}
         self._chosen_bytes = 0
@@ -101,7 +101,7 @@ class Admission:
     def choose(self, room: int, extra_room: int) -> list[QueuedUrl]:
         self._refill_parked(room, self._low)
         before = -1
-        while before < len(self._chosen) and self._left(room) > 0:
+        while before < len(self._chosen) and self._room_left(room) > 0:
             before = len(self._chosen)
             self._read_front(room, extra_room)
             # If hosts rest long, more hosts are worth more than further URLs of the same ones.
@@ -109,7 +109,7 @@ class Admission:
             self._refill_parked(room, self._low if may_have_more_hosts else self._limits.host_hot_max)
         return self._chosen
 
-    def _left(self, room: int) -> int:
+    def _room_left(self, room: int) -> int:
         return room - len(self._chosen) if self._chosen_bytes < _BYTES_MAX else 0
 
     def _host_room(self, host: str, bound: int) -> int:
@@ -118,22 +118,22 @@ class Admission:
         return bound - self._hot.get(host, 0) - self._chosen_of.get(host, 0)
 
     def _refill_parked(self, room: int, bound: int) -> None:
-        while self._left(room) > 0 and self._withheld < _WITHHELD_MAX:
+        while self._room_left(room) > 0 and self._withheld < _WITHHELD_MAX:
             hosts = [host for host in self._parked.hosts if self._host_room(host, bound) > 0]
             if not hosts:
                 return
-            share = max(1, self._left(room) // len(hosts))
+            share = max(1, self._room_left(room) // len(hosts))
             for host in hosts:
-                left = self._left(room)
+                left = self._room_left(room)
                 if left <= 0:
                     return
                 for url in self._parked.take(host, min(share, left, self._host_room(host, bound))):
-                    self._admit(url)
+                    self._admit_url(url)
 
     def _read_front(self, room: int, extra_room: int) -> None:
         parked, chosen = self._parked, self._chosen
         front = self._turns.front
-        while self._left(room) > 0 and self._may_park() and self._withheld < _WITHHELD_MAX:
+        while self._room_left(room) > 0 and self._may_park() and self._withheld < _WITHHELD_MAX:
             if len(chosen) >= extra_room and front.has_only_extra:
                 return  # before a level is chosen, which would cost it a turn
             level = front.choose_level(urgent_only=True) if self._hosts_at_once else None
@@ -148,13 +148,13 @@ class Admission:
                 continue
             queue = front.queues[level]
             if self._withholds is not None and self._withholds(queue.peek()):
-                self._withhold(queue.pop())
+                self._withhold_url(queue.pop())
                 continue
             host = queue.peek().host
             waits = host in parked
             no_more_hosts = parked.host_count >= self._limits.parked_hosts_max
             if not waits and self._host_room(host, self._limits.host_hot_max if no_more_hosts else self._low) > 0:
-                self._admit(queue.pop())
+                self._admit_url(queue.pop())
             elif not waits and no_more_hosts:
                 return
             else:
@@ -165,14 +165,14 @@ class Admission:
         free = _PARKED_FREE_AT_REST if self._limits.has_low_share else _PARKED_FREE
         return self._newly_parked <= free + _PARKED_PER_ADMITTED * len(self._chosen)
 
-    def _withhold(self, url: QueuedUrl) -> None:
+    def _withhold_url(self, url: QueuedUrl) -> None:
         self._withheld += 1
         if not self._skip_if_admitted(url):
             self._turns.withhold([url], reread=False)
 
-    def _admit(self, url: QueuedUrl) -> None:
+    def _admit_url(self, url: QueuedUrl) -> None:
         if self._withholds is not None and self._withholds(url):
-            self._withhold(url)
+            self._withhold_url(url)
             return
         if self._skip_if_admitted(url):
             return

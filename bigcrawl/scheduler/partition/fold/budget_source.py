@@ -1,5 +1,3 @@
-"""Where a step gets the budgets and priorities of URLs. The node sets this, and replaces it between steps."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -12,7 +10,8 @@ if TYPE_CHECKING:
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.scheduler.budgets.allowances import Allowances, Limiting
     from bigcrawl.scheduler.budgets.in_degrees import InDegreeArray
-    from bigcrawl.scheduler.queues.prioritizers import Prioritizing
+    from bigcrawl.scheduler.budgets.units import BudgetUnits
+    from bigcrawl.scheduler.queues.prioritizers import SafePrioritizer
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
     from bigcrawl.scheduler.rules.callbacks import Callbacks
     from bigcrawl.url.key import PldKey
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     Withholds = Callable[[QueuedUrl], bool]
 
 
-class Budgets(Protocol):
+class BudgetsInForce(Protocol):
     def allow(
         self, urls: Sequence[QueuedUrl], plds: KeyArray, in_degrees: InDegreeArray, limiting: Sequence[Limiting]
     ) -> Allowances: ...
@@ -31,13 +30,14 @@ class Budgets(Protocol):
 class BudgetSource(NamedTuple):
     """The source of budgets and priorities; `mark` identifies the rules of `budgets` and `withholds`."""
 
-    budgets: Budgets | None = None
+    budgets: BudgetsInForce | None = None
     pld_of: PldOf | None = None
     pld_key: PldKeyOf | None = None
     withholds: Withholds | None = None
-    prioritizing: Prioritizing | None = None
+    prioritizing: SafePrioritizer | None = None
     callbacks: Callbacks = ANY_CALLBACKS
     mark: int = 0
+    units: BudgetUnits | None = None
 
     @property
     def counts_links(self) -> bool:

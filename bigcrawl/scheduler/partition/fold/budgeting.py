@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bigcrawl.scheduler.budgets.allowances import Allowances
-from bigcrawl.scheduler.budgets.lowered import lowered
+from bigcrawl.scheduler.budgets.lowered import lower_allowances
 from bigcrawl.scheduler.budgets.new_hosts import find_new_hosts, place_with_hosts
 from bigcrawl.scheduler.budgets.placement import QUOTA_MAX
 from bigcrawl.scheduler.partition.fold.feature import divisors_of
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.scheduler.budgets.in_degrees import InDegreeArray
     from bigcrawl.scheduler.budgets.lowered import DivisorArray
-    from bigcrawl.scheduler.partition.fold.budget_source import BudgetSource
+    from bigcrawl.scheduler.budgets.units import BudgetUnits
+    from bigcrawl.scheduler.partition.fold.budget_source import BudgetsInForce, BudgetSource
     from bigcrawl.scheduler.partition.fold.feature import Feature, StepPart
     from bigcrawl.scheduler.partition.fold.pld_records import InDegreeRise
     from bigcrawl.scheduler.partition.tables import Tables
-    from bigcrawl.scheduler.queues.turns import Turns
+    from bigcrawl.scheduler.queues.turns import TurnQueues
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 # A starved step re-reads at most this many URLs, about 40 ms,
@@ -44,11 +45,11 @@ _RESCORED_A_STEP = 4_096
 _NOBODY = np.empty(0, dtype=np.uint64)
 
 
-class Budgeting:
+class BudgetedQueues:
     def __init__(
         self,
         tables: Tables,
-        turns: Turns,
+        turns: TurnQueues,
         source: BudgetSource,
         features: Sequence[Feature] = (),
         parts: Sequence[StepPart] = (),
@@ -56,6 +57,7 @@ class Budgeting:
         self._withholds = source.withholds
         self._prioritizing = source.prioritizing
         self._budgets = source.budgets
+        self._units = source.units
         self._tables = tables
         self._turns = turns
         self._plds = PldRecords(tables, source)
@@ -71,21 +73,23 @@ class Budgeting:
         `linked` repeats a PLD as often as its in-degree rises.
         """
         self._reread_some((len(again) + len(urls)) * _REREAD_PER_ARRIVED)  # over-budget URLs, which came before them
-        self._rescore()
-        rise = self._arrive(urls, linked)
+        self._rescore_queued()
+        rise = self._append_arrived(urls, linked)
         if again:
-            self._arrive(again, _NOBODY, is_new=False)
+            self._append_arrived(again, _NOBODY, is_new=False)
         return rise
 
-    def _arrive(self, urls: Sequence[QueuedUrl], linked: KeyArray, *, is_new: bool = True) -> InDegreeRise | None:
+    def _append_arrived(
+        self, urls: Sequence[QueuedUrl], linked: KeyArray, *, is_new: bool = True
+    ) -> InDegreeRise | None:
         urls = self._let_through(urls, reread=False)
         if self._budgets is None and self._turns.is_plain:
-            return self._append(urls, linked)
+            return self._append_unbudgeted(urls, linked)
         if len(urls) or len(linked):
-            return self._place(urls, linked, reread=False, is_new=is_new)
+            return self._place_by_budget(urls, linked, reread=False, is_new=is_new)
         return None
 
-    def _rescore(self) -> None:
+    def _rescore_queued(self) -> None:
         turns = self._turns
         if not (turns.rescoring.is_under_way and (found := turns.rescoring.next_urls(turns.front, _RESCORED_A_STEP))):
             return
@@ -94,7 +98,7 @@ class Budgeting:
             turns.front.put_back(tiers, urls)
             return
         plds = self._plds.keys(urls)
-        links = self._plds.linked(plds, _NOBODY)
+        links = self._plds.with_new_links(plds, _NOBODY)
         turns.front.put_back(tiers, self._prioritized(urls, plds, links.records["in_degree"][links.whose]))
 
     def refill(self) -> bool:
@@ -102,7 +106,7 @@ class Budgeting:
         while not turns.advance():
             if self._reread_left <= 0 or not turns.wants_reread(starved=True):
                 return False
-            self._reread_left -= self._reread(_REREAD_PORTION)
+            self._reread_left -= self._reread_over_budget(_REREAD_PORTION)
         return True
 
     def reread_for(self, admitted: int) -> None:
@@ -111,15 +115,15 @@ class Budgeting:
     def _reread_some(self, count: int) -> None:
         left = min(REREAD_STARVED_MAX, count)
         while left > 0 and self._turns.wants_reread(starved=False):
-            left -= self._reread(left)
+            left -= self._reread_over_budget(left)
 
-    def _reread(self, limit: int) -> int:
+    def _reread_over_budget(self, limit: int) -> int:
         turns = self._turns
         if not turns.over.is_rereading:
             turns.begin_reread()
         urls = turns.over.next_urls(limit)
         if passing := self._let_through(urls, reread=True):
-            self._place(passing, _NOBODY, reread=True)
+            self._place_by_budget(passing, _NOBODY, reread=True)
         if not turns.over.is_rereading:
             turns.end_reread()
         return len(urls)
@@ -133,21 +137,21 @@ class Budgeting:
         self._turns.withhold([url for url, held in zip(urls, verdicts, strict=True) if held], reread=reread)
         return [url for url, held in zip(urls, verdicts, strict=True) if not held]
 
-    def _append(self, urls: Sequence[QueuedUrl], linked: KeyArray) -> InDegreeRise | None:
+    def _append_unbudgeted(self, urls: Sequence[QueuedUrl], linked: KeyArray) -> InDegreeRise | None:
         if self._prioritizing is None:
             self._turns.append(urls)
             return None
         plds = self._plds.keys(urls)
-        found = self._plds.linked(plds, linked)
+        found = self._plds.with_new_links(plds, linked)
         self._turns.append(self._prioritized(urls, plds, found.records["in_degree"][found.whose[: len(urls)]]))
         self._plds.put(found, found.records)
         return found.risen
 
-    def _place(
+    def _place_by_budget(
         self, urls: Sequence[QueuedUrl], linked: KeyArray, *, reread: bool, is_new: bool = True
     ) -> InDegreeRise | None:
         count, plds = len(urls), self._plds.keys(urls)
-        found = self._plds.linked(plds, linked)
+        found = self._plds.with_new_links(plds, linked)
         records = found.records
         if urls:
             in_degrees = records["in_degree"][found.whose[:count]]
@@ -155,7 +159,7 @@ class Budgeting:
                 if is_new and not reread:
                     part.record_new(urls, plds)
                 part.announce(urls, plds)
-            allowed = lowered(self._allow(urls, plds, in_degrees), plds, self._divisors(plds))
+            allowed = lower_allowances(self._allowances_of(urls, plds, in_degrees), plds, self._budget_divisors(plds))
             if allowed.accounts is not plds and not np.array_equal(allowed.accounts, plds):
                 found = self._plds.with_accounts(found, allowed.accounts)
             whose, budgets = found.whose[:count], np.zeros(len(found.keys), dtype=np.uint32)
@@ -176,12 +180,29 @@ class Budgeting:
         if self._prioritizing is None or not urls:
             return urls
         known = {name: values for part in self._parts for name, values in part.known_of(urls).items()}
-        return self._prioritizing.prioritized(urls, in_degrees, self._divisors(plds), known)
+        return self._prioritizing.prioritize(urls, in_degrees, self._budget_divisors(plds), known)
 
-    def _divisors(self, plds: KeyArray) -> DivisorArray | None:
+    def _budget_divisors(self, plds: KeyArray) -> DivisorArray | None:
         return divisors_of(self._features, self._tables, plds)
 
-    def _allow(self, urls: Sequence[QueuedUrl], plds: KeyArray, in_degrees: InDegreeArray) -> Allowances:
+    def _allowances_of(self, urls: Sequence[QueuedUrl], plds: KeyArray, in_degrees: InDegreeArray) -> Allowances:
         if self._budgets is not None:
-            return self._budgets.allow(urls, plds, in_degrees, [part.limit for part in self._parts])
+            allowed = self._budgets.allow(urls, plds, in_degrees, [part.limit for part in self._parts])
+            return allowed if self._units is None else self._with_units(allowed, plds, self._budgets, self._units)
         return Allowances(plds, np.full(len(urls), QUOTA_MAX, dtype=np.uint32), urls)
+
+    def _with_units(
+        self, allowed: Allowances, plds: KeyArray, in_force: BudgetsInForce, units: BudgetUnits
+    ) -> Allowances:
+        """Give the URLs of units their own accounts, unless their budget is set by hand."""
+        is_fixed = allowed.accounts != plds
+        if allowed.by_hand is not None:
+            is_fixed |= allowed.by_hand
+        keys = np.where(is_fixed, plds, units.keys_of(allowed.urls, plds))
+        at, in_degrees = units.own_accounts(keys, plds, lambda some: self._tables.plds.values(some)[1]["in_degree"])
+        if not len(at):
+            return allowed
+        accounts, budgets = allowed.accounts.copy(), allowed.budgets.copy()
+        accounts[at] = keys[at]
+        budgets[at] = in_force.allow([allowed.urls[one] for one in at], keys[at], in_degrees, ()).budgets
+        return allowed._replace(accounts=accounts, budgets=budgets)

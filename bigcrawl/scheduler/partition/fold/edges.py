@@ -31,7 +31,7 @@ def decode_edges(data: bytes) -> KeyArray:
 def edge_keys(edges: KeyArray) -> KeyArray:
     """Return a hash of each pair. It must never change, because the table of edges stores it."""
     with np.errstate(over="ignore"):
-        return _mixed(edges[:, 0] + _mixed(edges[:, 1]))
+        return _mix_bits(edges[:, 0] + _mix_bits(edges[:, 1]))
 
 
 def new_targets(tables: Tables, edges: KeyArray) -> KeyArray:
@@ -45,7 +45,7 @@ def new_targets(tables: Tables, edges: KeyArray) -> KeyArray:
     return targets
 
 
-def _mixed(keys: KeyArray) -> KeyArray:
+def _mix_bits(keys: KeyArray) -> KeyArray:
     # SplitMix64's last steps: each input bit changes about half of the output bits.
     keys = keys + np.uint64(0x9E3779B97F4A7C15)
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -1,8 +1,4 @@
-"""Rows of tables that `scrapy frontier import` brings from another crawl into a partition.
-
-New keys are added; of known ones only the fields in `LARGER_COUNTS` change, to the larger number, unless the table's
-feature decides otherwise. So merging rows twice is harmless.
-"""
+"""Rows of tables that an import brings: new keys are added, and of known ones the fields in `LARGER_COUNTS` rise."""
 
 from __future__ import annotations
 
@@ -13,6 +9,7 @@ import numpy as np
 
 from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.scheduler.budgets.in_degrees import are_ranked
 from bigcrawl.scheduler.budgets.placement import RECORD
 from bigcrawl.scheduler.partition.fold.pld_records import InDegreeRise
 from bigcrawl.scheduler.partition.tables import KINDS, LARGER_COUNTS
@@ -87,4 +84,7 @@ def merge_rows(tables: Tables, rows: TableRows) -> InDegreeRise | None:
     changed = after != before
     if changed.any():
         tables.commit(table, table.put(keys[changed], after[changed]))
-    return InDegreeRise(before["in_degree"][changed], after["in_degree"][changed]) if name == "plds" else None
+    if name != "plds":
+        return None
+    changed &= are_ranked(keys)
+    return InDegreeRise(before["in_degree"][changed], after["in_degree"][changed])

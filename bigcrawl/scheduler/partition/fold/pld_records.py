@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bigcrawl.scheduler.budgets.in_degrees import are_ranked
 from bigcrawl.url.key import PUBLIC_KEYS
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class PldRecords:
     def __init__(self, tables: Tables, source: BudgetSource) -> None:
         self._tables = tables
         self._has_budgets = source.budgets is not None
-        self.pld_of = source.pld_of or _itself
+        self.pld_of = source.pld_of or _host_itself
         self._pld_key = source.pld_key or PUBLIC_KEYS.of_pld
 
     def keys(self, urls: Sequence[QueuedUrl]) -> KeyArray:
@@ -69,10 +70,10 @@ class PldRecords:
         may_cost = (hosts != nobody) & (allowed.accounts == plds)
         return hosts, may_cost if allowed.by_hand is None else may_cost & ~allowed.by_hand
 
-    def linked(self, plds: KeyArray, linked: KeyArray) -> LinkedPlds:
+    def with_new_links(self, plds: KeyArray, linked: KeyArray) -> LinkedPlds:
         keys, whose = np.unique(np.concatenate((plds, linked)), return_inverse=True)
         _, before = self._tables.plds.values(keys)
-        return LinkedPlds(keys, whose, before, *_with_links(before, whose[len(plds) :]))
+        return LinkedPlds(keys, whose, before, *_with_links(before, whose[len(plds) :], are_ranked(keys)))
 
     def with_accounts(self, found: LinkedPlds, accounts: KeyArray) -> LinkedPlds:
         """Add records for accounts that are not among the keys; `whose` becomes the index of each account."""
@@ -91,14 +92,17 @@ class PldRecords:
             self._tables.commit(table, table.put(found.keys[moved], records[moved]))
 
 
-def _with_links(before: RecordArray, linked: IndexArray) -> tuple[RecordArray, InDegreeRise | None]:
+def _with_links(
+    before: RecordArray, linked: IndexArray, ranked: npt.NDArray[np.bool_]
+) -> tuple[RecordArray, InDegreeRise | None]:
     if not len(linked):
         return before, None
     after = before.copy()
     links = np.bincount(linked, minlength=len(before))
     after["in_degree"] = np.minimum(before["in_degree"] + links, IN_DEGREE_MAX)
-    return after, InDegreeRise(before["in_degree"][links > 0], after["in_degree"][links > 0])
+    risen = (links > 0) & ranked
+    return after, InDegreeRise(before["in_degree"][risen], after["in_degree"][risen])
 
 
-def _itself(host: str) -> str:
+def _host_itself(host: str) -> str:
     return host

@@ -1,7 +1,4 @@
-"""Rejected inbox entries, which an owner could not decode, below `<state>/p<id>/rejected/`.
-
-A file is named `<inbox id>` for a batch, or `<inbox id>-outcomes` for another field.
-"""
+"""Rejected inbox entries: `<state>/p<id>/rejected/<inbox id>` for a batch, with `-outcomes` for another field."""
 
 from __future__ import annotations
 
@@ -38,20 +35,20 @@ _FIELDS: Final[dict[str | None, tuple[bytes, Callable[[bytes], object]]]] = {
 }
 
 
-class Rejected(NamedTuple):
+class RejectedEntries(NamedTuple):
     partition: int
     path: Path
     field: bytes
     problem: str
 
 
-def rejected_entries(crawl_directory: Path) -> Iterator[Rejected]:
+def rejected_entries(crawl_directory: Path) -> Iterator[RejectedEntries]:
     for directory in sorted(crawl_directory.glob(f"p[0-9]*/{REJECTED}")):
         number = directory.parent.name[1:]
         for path in sorted(directory.iterdir()) if number.isdecimal() else ():
             name = _NAME.fullmatch(path.name)
             kind = name[1] if name else ""
-            yield Rejected(int(number), path, _FIELDS.get(kind, _NO_FIELD)[0], _problem(path, kind))
+            yield RejectedEntries(int(number), path, _FIELDS.get(kind, _NO_FIELD)[0], _problem_of_file(path, kind))
 
 
 def _no_entry(data: bytes) -> None:
@@ -69,7 +66,7 @@ def problem_of(kind: str | None, data: bytes) -> str:
     return ""
 
 
-def _problem(path: Path, kind: str | None) -> str:
+def _problem_of_file(path: Path, kind: str | None) -> str:
     try:
         return problem_of(kind, path.read_bytes())
     except OSError as error:

@@ -27,10 +27,7 @@ RELEASED_A_STEP = 2_000  # as many URLs as a batch of links has; a step with the
 
 
 def entries_after(inbox: Sequence[InboxEntry], folded: str) -> list[InboxEntry]:
-    """Return the entries after the last folded one, up to the first that needs a separate step.
-
-    An entry with keys to forget is the first of its step. URLs after rows of an import wait for the next step.
-    """
+    """Return the entries after the last folded one, up to one with keys to forget, or URLs after imported rows."""
     last = _id_order(folded)
     start = next((at for at, entry in enumerate(inbox) if _id_order(entry.id) > last), len(inbox))
     has_rows = False

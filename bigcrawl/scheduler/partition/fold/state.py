@@ -1,5 +1,3 @@
-"""The state of a partition in memory and in its files: all that a step changes and a manifest describes."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -10,7 +8,7 @@ from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeCounts
 from bigcrawl.scheduler.partition.manifest import UNKNOWN
 from bigcrawl.scheduler.partition.tables import Tables
 from bigcrawl.scheduler.queues.parked_queues import ParkedQueues
-from bigcrawl.scheduler.queues.turns import Turns
+from bigcrawl.scheduler.queues.turns import TurnQueues
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,7 +23,7 @@ class PartitionState:
     """The state of a partition; admission skips the keys in `already`, because Redis has admitted them."""
 
     def __init__(
-        self, tables: Tables, turns: Turns, parked: ParkedQueues, already: Counter[int], in_degrees: InDegreeCounts
+        self, tables: Tables, turns: TurnQueues, parked: ParkedQueues, already: Counter[int], in_degrees: InDegreeCounts
     ) -> None:
         self.tables = tables
         self.turns = turns
@@ -37,7 +35,7 @@ class PartitionState:
     def restore(cls, own: EpochDirectory, manifest: Manifest, selector: Selector) -> PartitionState:
         return cls(
             Tables.restore(own, manifest.tables),
-            Turns.restore(own, manifest.queues, manifest.turns, selector),
+            TurnQueues.restore(own, manifest.queues, manifest.turns, selector),
             ParkedQueues.restore(own, manifest.parked),
             Counter(dict(manifest.already)),
             InDegreeCounts.from_bytes(manifest.in_degrees) if manifest.in_degrees else EMPTY_COUNTS,
@@ -46,7 +44,7 @@ class PartitionState:
     def __repr__(self) -> str:
         return f"<PartitionState {self.turns!r} {self.parked!r} {self.tables!r}>"
 
-    def described(self, manifest: Manifest, before: PartitionState) -> Manifest:
+    def describe(self, manifest: Manifest, before: PartitionState) -> Manifest:
         turns, in_degrees = self.turns, self.in_degrees
         return replace(
             manifest,
@@ -74,11 +72,11 @@ class PartitionState:
             self.tables.fork(), self.turns.fork(), self.parked.fork(), self.already.copy(), self.in_degrees
         )
 
-    def skipping(self, keys: Iterable[int]) -> PartitionState:
+    def without_admitted(self, keys: Iterable[int]) -> PartitionState:
         return PartitionState(self.tables, self.turns, self.parked, self.already + Counter(keys), self.in_degrees)
 
     def raise_in_degrees(self, rise: InDegreeRise) -> None:
-        self.in_degrees = self.in_degrees.moved(*rise)
+        self.in_degrees = self.in_degrees.after_changes(*rise)
 
     def flush(self) -> None:
         self.turns.flush()
@@ -94,7 +92,7 @@ class PartitionState:
         return waiting, turns.state, self.already.total(), turns.rescoring.rescored_ever, released
 
     def _check(self, manifest: Manifest) -> None:
-        assert self.described(manifest, self) == manifest, "the manifest describes it"
+        assert self.describe(manifest, self) == manifest, "the manifest describes it"
         self.tables._check()
         self.turns._check()
         self.parked._check()

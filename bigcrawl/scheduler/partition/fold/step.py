@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bigcrawl.scheduler.partition.fold.admission import Admission
-from bigcrawl.scheduler.partition.fold.budgeting import Budgeting
+from bigcrawl.scheduler.partition.fold.budgeting import BudgetedQueues
 from bigcrawl.scheduler.partition.fold.edges import EdgesFormatError, decode_edges, new_targets
 from bigcrawl.scheduler.partition.fold.seen import (
     RELEASED_A_STEP,
@@ -25,7 +25,7 @@ from bigcrawl.scheduler.partition.fold.seen import (
     decode_timed_of,
 )
 from bigcrawl.scheduler.partition.manifest import UNKNOWN
-from bigcrawl.scheduler.records.observed import ObservedFormatError, together, unpack_alone, unpack_observed
+from bigcrawl.scheduler.records.observed import ObservedFormatError, concatenate_rows, unpack_alone, unpack_observed
 from bigcrawl.scheduler.records.outcomes import (
     MARKS_FROM,
     OutcomesFormatError,
@@ -83,7 +83,7 @@ class StepFold:
         self.rejected = 0
 
     def read(self, entries: Sequence[InboxEntry], source: BudgetSource, now_s: int) -> None:
-        self._forget(entries)
+        self._forget_urls(entries)
         self._record_outcomes(entries)
         self._turn_timed(entries, now_s)
         if source.counts_links:
@@ -92,19 +92,19 @@ class StepFold:
         self._merge_rows(entries)
         self._fold_rows(entries)  # last, because an import's tables may be older than these observations
 
-    def _forget(self, entries: Sequence[InboxEntry]) -> None:
+    def _forget_urls(self, entries: Sequence[InboxEntry]) -> None:
         if not entries or not entries[0].forgotten:
             return
         entry, tables = entries[0], self._state.tables
         try:
             keys = unpack_keys(entry.forgotten)
         except OutcomesFormatError:
-            self._reject(f"{entry.id}-forgotten", entry.forgotten)
+            self._reject_entry(f"{entry.id}-forgotten", entry.forgotten)
             return
         seen = len(tables.seen)
-        tables.commit(tables.seen, tables.seen.without(keys))
+        tables.commit(tables.seen, tables.seen.remove_keys(keys))
         self.repeats += seen - len(tables.seen)
-        tables.commit(tables.ends, tables.ends.without(keys))
+        tables.commit(tables.ends, tables.ends.remove_keys(keys))
         for part in self._parts:
             part.forget(keys)
 
@@ -117,7 +117,7 @@ class StepFold:
                 check_outcomes(entry.outcomes)
                 sound.append((entry.id, entry.outcomes))
             except OutcomesFormatError:
-                self._reject(f"{entry.id}-outcomes", entry.outcomes)
+                self._reject_entry(f"{entry.id}-outcomes", entry.outcomes)
         if sound:
             table = self._state.tables.ends
             keys, values = unpack_outcomes(sound)
@@ -134,13 +134,13 @@ class StepFold:
                 if is_this.any():
                     part.fold_marks(code, keys[is_this], values[is_this])
 
-    def _reject(self, name: str, data: bytes) -> None:
+    def _reject_entry(self, name: str, data: bytes) -> None:
         self.rejected += 1
         self._set_aside(name, data)
 
     def _turn_timed(self, entries: Sequence[InboxEntry], now_s: int) -> None:
         timed = self._state.turns.timed
-        if arrived := decode_timed_of(entries, self._reject):
+        if arrived := decode_timed_of(entries, self._reject_entry):
             waited = len(timed)
             for part in self._parts:
                 part.put_timed(arrived, timed, now_s)
@@ -158,7 +158,7 @@ class StepFold:
             try:
                 edges.append(decode_edges(entry.edges))
             except EdgesFormatError:
-                self._reject(f"{entry.id}-edges", entry.edges)
+                self._reject_entry(f"{entry.id}-edges", entry.edges)
         if edges:
             self._linked = new_targets(self._state.tables, np.concatenate(edges))
 
@@ -174,9 +174,9 @@ class StepFold:
                 try:
                     arrived += [unpack(data)] if data else []
                 except ObservedFormatError:
-                    self._reject(f"{entry.id}-{name}", data)
+                    self._reject_entry(f"{entry.id}-{name}", data)
         if arrived:
-            rows = together(arrived)
+            rows = concatenate_rows(arrived)
             for part in self._parts:
                 part.fold_rows(rows)
 
@@ -209,7 +209,7 @@ class StepFold:
             try:
                 rows = unpack_rows(entry.rows)
             except RowsFormatError:
-                self._reject(f"{entry.id}-rows", entry.rows)
+                self._reject_entry(f"{entry.id}-rows", entry.rows)
                 continue
             left = self._left_of(rows)
             if left is None:
@@ -236,7 +236,7 @@ class StepFold:
         extra_room: int | None = None,
     ) -> list[QueuedUrl]:
         state = self._state
-        budgeting = Budgeting(state.tables, state.turns, source, limits.features, self._parts)
+        budgeting = BudgetedQueues(state.tables, state.turns, source, limits.features, self._parts)
         rise = budgeting.place_arrivals(self.new, self._linked, self._due)
         if rise is not None:
             state.raise_in_degrees(rise)
@@ -260,11 +260,11 @@ class StepFold:
             repeats=UNKNOWN if manifest.repeats == UNKNOWN else manifest.repeats + self.repeats,
             imported=manifest.imported + self.imported,
             rejected=manifest.rejected + self.rejected,
-            counts=self._counts(manifest.counts),
+            counts=self._new_counts(manifest.counts),
             untold=manifest.untold + b"".join([part.owed for part in self._parts]),
         )
 
-    def _counts(self, before: Mapping[str, int]) -> Mapping[str, int]:
+    def _new_counts(self, before: Mapping[str, int]) -> Mapping[str, int]:
         counted = [(name, count) for part in self._parts for name, count in part.counted.items() if count]
         if not counted:
             return before

@@ -3,18 +3,27 @@ from __future__ import annotations
 import ada_url
 import pytest
 
-from bigcrawl_simweb.basics.resources import Kind, named_by
+from bigcrawl_simweb.basics.resources import DIRECTORY_PAGES, HOMES, Kind, directory_named_by, home_pages, named_by
 from bigcrawl_simweb.exhibits.table import path_of
 
 # Exhibits and proofs have names of their own, and an offer's first page is a page 0 elsewhere.
 KINDS = sorted(set(Kind) - {Kind.EXHIBIT, Kind.PROOF})
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {Kind.HOME, Kind.MADE_UP}))
 def test_every_path_names_its_resource(kind: Kind):
     """A path and a resource determine each other, so nothing has to be stored."""
     for number in (*range(1 if kind is Kind.OFFER else 0, 120), 1_000 if kind is Kind.DEEPER else 10**9 - 1):
         assert named_by(path_of(kind, number)) == (kind, number)
+
+
+def test_every_path_names_its_page_of_a_shared_domain():
+    """Each page of each home, and any page of any made-up directory, the last one that is linked to included."""
+    fronts = [directory * DIRECTORY_PAGES for directory in range(HOMES + 1)]
+    homes = [(Kind.HOME, front + page) for front in fronts for page in range(home_pages(front))]
+    made_up = [(Kind.MADE_UP, number) for number in (0, 1, 255, 256, 99 * DIRECTORY_PAGES, 2**40 - 1)]
+    for kind, number in (*homes, *made_up):
+        assert directory_named_by(path_of(kind, number)) == (kind, number)
 
 
 @pytest.mark.parametrize("kind", KINDS)

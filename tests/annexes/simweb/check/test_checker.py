@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.exceptions import ContractError
-from bigcrawl_simweb.check.checker import Checker, Exchange, Report, Rules, check
+from bigcrawl_simweb.check.checker import Checker, CheckRules, Exchange, Report, check_exchanges
 from bigcrawl_simweb.check.findings import HEADINGS, BadFetch, Refetch
 from tests.support.crawling.exchanges import A, B, page
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bigcrawl_simweb.model.expected import Expected
 
 EXPECTED = {f"http://{A}/": 200, f"http://{A}/x": 404, f"http://{B}/": 200}
-RULES = Rules(
+RULES = CheckRules(
     expected=EXPECTED,
     host_delay_ms=500,
     host_delays_ms={B: 800},
@@ -33,7 +33,7 @@ POLITE = [ROBOTS_A, ROOT_A, X_A, ROBOTS_B, ROOT_B]
 
 def test_polite_and_complete_crawl_is_ok():
     """A log that keeps every rule to the millisecond has no findings."""
-    report = check(POLITE, RULES)
+    report = check_exchanges(POLITE, RULES)
     assert report.ok
     assert (report.requests, report.robots_requests, report.hosts) == (5, 2, 2)
     assert (report.coverage, report.overlap) == (1.0, 0)
@@ -54,7 +54,7 @@ def test_order_of_the_log_does_not_matter():
     """Servers log in the order of ends, several files in none; the checker sorts."""
     shuffled = list(POLITE)
     random.Random(1).shuffle(shuffled)
-    assert check(iter(shuffled), RULES) == check(POLITE, RULES)
+    assert check_exchanges(iter(shuffled), RULES) == check_exchanges(POLITE, RULES)
 
 
 def test_sorted_log_needs_no_sorting():
@@ -62,7 +62,7 @@ def test_sorted_log_needs_no_sorting():
     checker = Checker(RULES)
     for exchange in sorted(POLITE, key=lambda exchange: exchange.start_ms):
         checker.add(exchange)
-    assert checker.report() == check(POLITE, RULES)
+    assert checker.report() == check_exchanges(POLITE, RULES)
     with pytest.raises(ContractError, match=r"at 820 comes after one at 1100; use check\(\)"):
         checker.add(ROOT_B)
 
@@ -83,7 +83,7 @@ def test_sorted_log_needs_no_sorting():
 )
 def test_single_fault_is_found_and_no_other(fault: str, log: list[Exchange]):
     """Each violation planted in a polite log is found, under its name and no other."""
-    report = check(log, RULES)
+    report = check_exchanges(log, RULES)
     assert report.kinds == {fault}
     assert not report.ok
 
@@ -94,14 +94,14 @@ def test_disallowed_fetch_is_found():
     log = [ROBOTS_A, page(20, "/private/1", 503), page(30, "/private/1")]
     answers: list[dict[str, int | Expected]] = [{url: 200}, {}]
     for expected in answers:
-        report = check(log, Rules(expected=expected, allows=RULES.allows, retries=1))
+        report = check_exchanges(log, CheckRules(expected=expected, allows=RULES.allows, retries=1))
         assert report.kinds == {"disallowed"}
         assert report.disallowed == (BadFetch(url, 20), BadFetch(url, 30))
 
 
 def test_crawl_delay_of_a_host_holds_for_it_alone():
     """A host with a longer delay is held to it, from the end of its robots.txt on."""
-    report = check([ROBOTS_A, ROOT_A, X_A, ROBOTS_B, Exchange(819, 830, B, "/", 200)], RULES)
+    report = check_exchanges([ROBOTS_A, ROOT_A, X_A, ROBOTS_B, Exchange(819, 830, B, "/", 200)], RULES)
     (gap,) = report.host_too_soon
     assert (gap.name, gap.gap_ms, gap.wanted_ms) == (B, 799, 800)
 
@@ -109,8 +109,8 @@ def test_crawl_delay_of_a_host_holds_for_it_alone():
 def test_aborted_exchange_is_a_fetch_but_no_answer():
     """What a client gave up does not cover a URL, and counts as a repetition when it comes back."""
     aborted = page(1100, "/x", 499)
-    assert check([ROBOTS_A, ROOT_A, aborted, ROBOTS_B, ROOT_B], RULES).kinds == {"missing"}
-    again = check([ROBOTS_A, ROOT_A, aborted, page(2000, "/x", 404), ROBOTS_B, ROOT_B], RULES)
+    assert check_exchanges([ROBOTS_A, ROOT_A, aborted, ROBOTS_B, ROOT_B], RULES).kinds == {"missing"}
+    again = check_exchanges([ROBOTS_A, ROOT_A, aborted, page(2000, "/x", 404), ROBOTS_B, ROOT_B], RULES)
     assert again.refetched == (Refetch(f"http://{A}/x", 2, 2000),)
     assert again.coverage == 1.0
 
@@ -130,7 +130,7 @@ def test_rude_log_is_found_out_in_everything():
         page(5000, "/calendar/2"),
         *(page(9000 + n, f"/phantom-{n}", 404, host=B) for n in range(30)),
     ]
-    rules = Rules(
+    rules = CheckRules(
         expected=EXPECTED,
         host_delay_ms=500,
         server_delay_ms=400,
@@ -144,7 +144,7 @@ def test_rude_log_is_found_out_in_everything():
         endless_max=1,
         nofollow={f"http://{A}/aside"},
     )
-    report = check(rude, rules)
+    report = check_exchanges(rude, rules)
     assert report.kinds == set(HEADINGS)
     assert report.coverage == pytest.approx(2 / 3)
     assert report.overlap == 2
@@ -169,6 +169,6 @@ def test_rude_log_is_found_out_in_everything():
 
 def test_rules_that_ask_for_nothing_find_nothing_but_overlap_in_time():
     """Without expectations any pages are right; without `allows` robots.txt plays no part."""
-    assert check([page(0, end_ms=1), page(1, "/y", 404)], Rules()).ok
-    assert check([], Rules()).ok
-    assert not check([], RULES).ok
+    assert check_exchanges([page(0, end_ms=1), page(1, "/y", 404)], CheckRules()).ok
+    assert check_exchanges([], CheckRules()).ok
+    assert not check_exchanges([], RULES).ok

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl_simweb.basics.answer import Answer, Fault
-from bigcrawl_simweb.check.checker import Report, Rules, check
+from bigcrawl_simweb.check.checker import CheckRules, Report, check_exchanges
 from bigcrawl_simweb.check.findings import HEADINGS
 from bigcrawl_simweb.serve.access_log import read_exchanges
 from tests.support.crawling.rude_crawler import RudeCrawler, Rudeness
@@ -83,8 +83,8 @@ class SmallWeb:
         return Answer(200, (("Content-Type", "text/html"),), f"<html><body>{links}</body></html>".encode())
 
 
-def rules_for(web: SmallWeb, port: int) -> Rules:
-    return Rules(
+def rules_for(web: SmallWeb, port: int) -> CheckRules:
+    return CheckRules(
         expected=web.expected(port),
         port=port,
         host_delay_ms=25,
@@ -122,7 +122,7 @@ def crawled(served: Served, web: SmallWeb, rudeness: Rudeness | None) -> Report:
         rules = replace(rules, **ALTERED[rudeness])
     RudeCrawler(rules, ADDRESSES.__getitem__, rudeness).crawl([f"http://{A}:{served.port}/"])
     served.stop()
-    return check(read_exchanges(served.log), rules)
+    return check_exchanges(read_exchanges(served.log), rules)
 
 
 def test_polite_crawl_keeps_every_rule(serve: Callable[..., Served]):

@@ -8,7 +8,7 @@ import tldextract
 from bigcrawl_simweb.basics.addresses import address_of
 from bigcrawl_simweb.basics.features import ALL, PLAIN, Naming
 from bigcrawl_simweb.basics.name_fault import NameFault
-from bigcrawl_simweb.model.names import FARM_HOST, Names, spell_number, spelt_number
+from bigcrawl_simweb.model.names import FARM_HOST, HOMES_HOST, HostNames, spell_number, spelt_number
 from bigcrawl_simweb.model.population import Population
 
 HOSTS = 700
@@ -16,8 +16,8 @@ POPULATION = Population(2, HOSTS, 7_000)
 PLD_OF = tldextract.TLDExtract(suffix_list_urls=(), include_psl_private_domains=True)
 
 
-def names(naming: Naming = Naming.NAME, featured: bool = False) -> Names:
-    return Names(2, POPULATION, naming, ALL if featured else PLAIN)
+def names(naming: Naming = Naming.NAME, featured: bool = False) -> HostNames:
+    return HostNames(2, POPULATION, naming, ALL if featured else PLAIN)
 
 
 @pytest.mark.parametrize("naming", Naming)
@@ -78,6 +78,20 @@ def test_farms_answer_to_any_subdomain():
         assert farms.pld_of(made_up + farms.pld_of(first)) == farms.pld_of(first)
     assert farms.host_of(farms.pld_of(first)) is None
     assert names().host_of(second) is None
+
+
+def test_shared_domains_have_one_host_each():
+    """It is their www, at an address of the web; no other name of theirs exists, nor any without the feature."""
+    shared = names(featured=True)
+    assert shared.homes >= 1
+    name = shared.name_of(HOMES_HOST)
+    assert shared.host_of(name) == HOMES_HOST
+    assert shared.resolve(name) in set(shared.addresses())
+    assert shared.pld_of(name) == PLD_OF(name).top_domain_under_public_suffix == name.removeprefix("www.")
+    for other in (shared.pld_of(name), f"x1.{name}", f"blog.{shared.pld_of(name)}", shared.name_of(HOMES_HOST + 9_999)):
+        assert shared.host_of(other) is None
+        assert shared.resolve(other) is None
+    assert names().host_of(name) is None
 
 
 def test_some_names_do_not_resolve():

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from bigcrawl_simweb.basics.hashing import mix
-from bigcrawl_simweb.basics.power_law import PowerLaw, Scatter
+from bigcrawl_simweb.basics.hashing import mix_bits
+from bigcrawl_simweb.basics.power_law import PowerLaw, ScatteredOrder
 from bigcrawl_simweb.model.population import Population
 
 
@@ -19,14 +19,14 @@ def test_shares_are_exact_falling_and_found_again(count: int, total: int, expone
     assert min(shares) >= 1
     # Rounding down may make a share one larger than the one before.
     assert all(later <= earlier + 1 for earlier, later in pairwise(shares))
-    owners = [law.owner(position, total) for position in range(total)]
+    owners = [law.rank_at(position, total) for position in range(total)]
     assert owners == [rank for rank, share in enumerate(shares) for _ in range(share)]
 
 
 def test_ranks_are_drawn_by_a_power_law():
     """The share of a rank falls off like (rank + 1) ** -exponent."""
     law = PowerLaw(10_000, 0.9)
-    drawn = Counter(law.rank(mix(number) / 2**64) for number in range(100_000))
+    drawn = Counter(law.rank(mix_bits(number) / 2**64) for number in range(100_000))
     assert min(drawn) >= 0
     assert max(drawn) < 10_000
     for low, high in ((0, 9), (9, 99), (99, 999)):
@@ -39,11 +39,11 @@ def test_ranks_are_drawn_by_a_power_law():
 @pytest.mark.parametrize("count", [1, 2, 12, 97, 1_000])
 def test_scattering_loses_nothing(count: int):
     """A permutation, asked both ways; another seed gives another one."""
-    scatter = Scatter(3, count)
+    scatter = ScatteredOrder(3, count)
     places = [scatter.place(number) for number in range(count)]
     assert sorted(places) == list(range(count))
     assert [scatter.number(place) for place in places] == list(range(count))
-    assert count < 10 or places != [Scatter(4, count).place(number) for number in range(count)]
+    assert count < 10 or places != [ScatteredOrder(4, count).place(number) for number in range(count)]
 
 
 def test_population_is_as_skewed_as_the_web():
@@ -52,11 +52,11 @@ def test_population_is_as_skewed_as_the_web():
     sizes = sorted(population.pages_of(host) for host in range(5_000))
     assert sum(sizes) == 1_000_000
     assert sizes[0] >= 1
-    assert sizes[-1] == population.largest() > 100 * sizes[2_500]
+    assert sizes[-1] == population.largest_size() > 100 * sizes[2_500]
     plds = Counter(population.pld_of(host) for host in range(5_000))
     assert len(plds) == population.plds == pytest.approx(5_000 / 3.5, abs=1)
     assert max(plds.values()) > 20 * sorted(plds.values())[len(plds) // 2]
-    links = Counter(population.pld_of(population.linked_host(mix(draw) >> 32)) for draw in range(100_000))
+    links = Counter(population.pld_of(population.linked_host(mix_bits(draw) >> 32)) for draw in range(100_000))
     assert links.most_common(1)[0][1] > 50 * 100_000 / population.plds
     assert len(links) > population.plds * 0.9
     servers = Counter(population.server_of(host) for host in range(5_000))
@@ -69,7 +69,7 @@ def test_equal_hosts_are_linked_to_equally():
     """With as many pages a host, no host is linked to more than another."""
     population = Population(1, 50, pages_per_host=9)
     assert {population.pages_of(host) for host in range(50)} == {9}
-    links = Counter(population.linked_host(mix(draw) >> 32) for draw in range(50_000))
+    links = Counter(population.linked_host(mix_bits(draw) >> 32) for draw in range(50_000))
     assert max(links.values()) < 1.2 * min(links.values())
 
 

@@ -62,7 +62,7 @@ def test_every_page_can_be_reached_and_says_what_it_links_to(web: TopicalWeb) ->
         page = _Page(web, url)
         assert page.status == 200, url
         links = Links.from_page(page)
-        host, number = web._asked(url.split("/")[2].partition(":")[0], "/" + url.split("/", 3)[3]) or (-1, -1)
+        host, number = web._parse_target(url.split("/")[2].partition(":")[0], "/" + url.split("/", 3)[3]) or (-1, -1)
         assert links.urls == list(dict.fromkeys(web.url(*target, PORT) for target in web.links(host, number)))
         assert len(web.links(host, number)) == LINKS
         waiting += links.urls

@@ -54,7 +54,7 @@ def test_menus_are_new_once_a_host():
 def test_every_page_is_of_one_size_and_linkage(number: int):
     """21,000 bytes, 60 different links, 48 of them to the page's own host; whatever its number."""
     web = UniformWeb(5, HOSTS)
-    url = web._url(number, 80)
+    url = web._url_of_page(number, 80)
     body = page(web, url)
     links = links_in(url, body)
     assert len(body) == PAGE_BYTES

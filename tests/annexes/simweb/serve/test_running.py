@@ -19,7 +19,7 @@ import pytest
 from bigcrawl.exceptions import ConfigError
 from bigcrawl_simweb.serve.access_log import read_log
 from bigcrawl_simweb.serve.lookup_log import LookupOutcome, read_lookups
-from bigcrawl_simweb.serve.running import Serving, serve_until_signal
+from bigcrawl_simweb.serve.running import ServingOptions, serve_until_signal
 from tests.annexes.simweb.scripted import TIMEOUT_S, A, ScriptedWeb, connected, hear, request
 from tests.support.running.processes import spawn
 
@@ -163,9 +163,9 @@ def test_log_that_cannot_be_written_ends_the_web(tmp_path: Path, meets_it: str):
 def test_impossible_wishes_are_refused(tmp_path: Path):
     """No process at all, or a log that cannot be, is an error before anything is served."""
     for wish, message in (
-        (Serving(processes=0), "processes is 0; must be at least 1"),
-        (Serving(log=tmp_path / "nowhere" / "log"), "access log .* cannot be opened"),
-        (Serving(lookup_log=tmp_path / "nowhere" / "log"), "log of look-ups .* cannot be opened"),
+        (ServingOptions(processes=0), "processes is 0; must be at least 1"),
+        (ServingOptions(log=tmp_path / "nowhere" / "log"), "access log .* cannot be opened"),
+        (ServingOptions(lookup_log=tmp_path / "nowhere" / "log"), "log of look-ups .* cannot be opened"),
     ):
         with pytest.raises(ConfigError, match=message):
             serve_until_signal(ScriptedWeb({}), [], wish, print)

@@ -6,13 +6,15 @@ from itertools import islice, pairwise
 import pytest
 
 from bigcrawl_simweb.basics.answer import Answer, Fault, Framing
-from bigcrawl_simweb.serve.sending import Delivery, Ending, deliver, refusal
+from bigcrawl_simweb.serve.sending import AnswerDelivery, ConnectionEnding, plan_delivery, refusal_answer
 
 BODY = bytes(range(250)) * 4
 
 
-def delivered(answer: Answer, *, head_only: bool = False, is_old: bool = False, keep_alive: bool = True) -> Delivery:
-    return deliver(answer, head_only=head_only, is_old=is_old, keep_alive=keep_alive, date="now")
+def delivered(
+    answer: Answer, *, head_only: bool = False, is_old: bool = False, keep_alive: bool = True
+) -> AnswerDelivery:
+    return plan_delivery(answer, head_only=head_only, is_old=is_old, keep_alive=keep_alive, date="now")
 
 
 def test_answer_is_one_piece_and_the_connection_goes_on():
@@ -22,35 +24,35 @@ def test_answer_is_one_piece_and_the_connection_goes_on():
         b"HTTP/1.1 200 OK\r\nDate: now\r\nServer: simweb\r\nX: y\r\nContent-Length: 5\r\nConnection: keep-alive\r\n\r\n"
     )
     assert list(delivery.pieces) == [(0, head + b"12345")]
-    assert delivery[1:] == (Ending.NEXT, "-", False)
+    assert delivery[1:] == (ConnectionEnding.NEXT, "-", False)
 
 
 @pytest.mark.parametrize(
     ("change", "ending", "fault", "is_ended_by_client"),
     [
-        ({}, Ending.NEXT, "-", False),
-        ({"framing": Framing.CHUNKED}, Ending.NEXT, "-", False),
-        ({"framing": Framing.CLOSE}, Ending.CLOSE, "-", False),
-        ({"framing": Framing.OLD}, Ending.CLOSE, "-", False),
-        ({"announced_bytes": 1000}, Ending.NEXT, "-", False),
-        ({"announced_bytes": 1001}, Ending.CLOSE, "short", False),
-        ({"announced_bytes": 999}, Ending.NEXT, "long", False),
-        ({"announced_bytes": 1001, "framing": Framing.CHUNKED}, Ending.NEXT, "-", False),
-        ({"fault": Fault.RESET}, Ending.RESET, "reset", False),
-        ({"fault": Fault.SILENT}, Ending.HANG, "silent", True),
-        ({"fault": Fault.STALLED}, Ending.HANG, "stalled", True),
-        ({"fault": Fault.CUT}, Ending.CLOSE, "cut", False),
-        ({"fault": Fault.ENDLESS}, Ending.HANG, "endless", True),
-        ({"fault": Fault.CUT, "announced_bytes": 1001}, Ending.CLOSE, "cut", False),
+        ({}, ConnectionEnding.NEXT, "-", False),
+        ({"framing": Framing.CHUNKED}, ConnectionEnding.NEXT, "-", False),
+        ({"framing": Framing.CLOSE}, ConnectionEnding.CLOSE, "-", False),
+        ({"framing": Framing.OLD}, ConnectionEnding.CLOSE, "-", False),
+        ({"announced_bytes": 1000}, ConnectionEnding.NEXT, "-", False),
+        ({"announced_bytes": 1001}, ConnectionEnding.CLOSE, "short", False),
+        ({"announced_bytes": 999}, ConnectionEnding.NEXT, "long", False),
+        ({"announced_bytes": 1001, "framing": Framing.CHUNKED}, ConnectionEnding.NEXT, "-", False),
+        ({"fault": Fault.RESET}, ConnectionEnding.RESET, "reset", False),
+        ({"fault": Fault.SILENT}, ConnectionEnding.HANG, "silent", True),
+        ({"fault": Fault.STALLED}, ConnectionEnding.HANG, "stalled", True),
+        ({"fault": Fault.CUT}, ConnectionEnding.CLOSE, "cut", False),
+        ({"fault": Fault.ENDLESS}, ConnectionEnding.HANG, "endless", True),
+        ({"fault": Fault.CUT, "announced_bytes": 1001}, ConnectionEnding.CLOSE, "cut", False),
     ],
 )
 def test_ending_is_that_of_framing_and_fault(
-    change: dict[str, object], ending: Ending, fault: str, is_ended_by_client: bool
+    change: dict[str, object], ending: ConnectionEnding, fault: str, is_ended_by_client: bool
 ):
     """Each framing, lie and fault has its ending; a client that wants the connection closed changes only good ends."""
     answer = replace(Answer(200, (), BODY), **change)  # type: ignore[arg-type]
     assert delivered(answer)[1:] == (ending, fault, is_ended_by_client)
-    closing = Ending.CLOSE if ending is Ending.NEXT else ending
+    closing = ConnectionEnding.CLOSE if ending is ConnectionEnding.NEXT else ending
     assert delivered(answer, keep_alive=False)[1:] == (closing, fault, is_ended_by_client)
 
 
@@ -96,6 +98,6 @@ def test_nothing_is_made_before_it_is_sent():
 
 def test_refusals_say_what_they_are():
     """The server's own answers carry their status in words."""
-    answer = refusal(405, ("Allow", "GET, HEAD"))
+    answer = refusal_answer(405, ("Allow", "GET, HEAD"))
     assert (answer.status, answer.body) == (405, b"405 Method Not Allowed\n")
     assert ("Allow", "GET, HEAD") in answer.headers

@@ -13,10 +13,10 @@ from contextlib import ExitStack
 import pytest
 
 from bigcrawl_simweb.basics.answer import Answer, Fault, Framing
-from bigcrawl_simweb.check.checker import Exchange, Rules, check
+from bigcrawl_simweb.check.checker import CheckRules, Exchange, check_exchanges
 from bigcrawl_simweb.model.web import Web
 from bigcrawl_simweb.serve.access_log import read_exchanges
-from bigcrawl_simweb.serve.connection import Connection
+from bigcrawl_simweb.serve.connection import ServerConnection
 from bigcrawl_simweb.serve.listen import open_listeners
 from bigcrawl_simweb.serve.server import SimServer
 from tests.annexes.simweb.conftest import Served
@@ -55,8 +55,8 @@ def test_brute_force_crawl_finds_exactly_the_known_answer(serve: Serve):
     seeds = served.web.seeds(served.port)
     expected = served.web.reachable(served.port, seeds)
     assert Crawler("bigcrawl").crawl(seeds) == expected
-    rules = Rules(expected=expected, port=served.port, allows=served.web.allows)
-    report = check(exchanges(served), rules)
+    rules = CheckRules(expected=expected, port=served.port, allows=served.web.allows)
+    report = check_exchanges(exchanges(served), rules)
     assert report.ok, str(report)
     assert (report.coverage, report.robots_requests) == (1.0, 8)
 
@@ -67,8 +67,8 @@ def test_crawl_that_ignores_robots_finds_the_other_answer(serve: Serve):
     seeds = served.web.seeds(served.port)
     expected = served.web.reachable(served.port, seeds, obey_robots=False)
     assert Crawler("bigcrawl", obey_robots=False).crawl(seeds) == expected
-    rules = Rules(expected=expected, port=served.port, allows=served.web.allows)
-    report = check(exchanges(served), rules)
+    rules = CheckRules(expected=expected, port=served.port, allows=served.web.allows)
+    report = check_exchanges(exchanges(served), rules)
     assert report.disallowed
     assert len(report.robots_not_first) == 8
 
@@ -148,7 +148,7 @@ def test_requests_sent_ahead_are_answered_in_order_and_seen_as_concurrent(serve:
     assert heard.body.count(b"HTTP/1.1 200 OK\r\n") == 40
     log = exchanges(served)
     assert [exchange.target for exchange in log] == ["/topic-0/item-3.html"] + ["/"] * 40
-    assert check(log, Rules()).concurrent
+    assert check_exchanges(log, CheckRules()).concurrent
 
 
 def test_client_that_leaves_early_is_logged_as_such(serve: Serve):
@@ -229,7 +229,10 @@ def test_web_is_told_what_was_asked_and_when(serve: Serve):
     served = serve(web)
     conditions = {"If-None-Match": '"7"', "If-Modified-Since": "Sat, 21 Nov 2026 10:00:00 GMT"}
     before_ms = time.time_ns() // 1_000_000
-    hear(served.port, request("/a?b", **conditions, Accept="text/html") + request("/a?b", "HEAD", Connection="close"))
+    hear(
+        served.port,
+        request("/a?b", **conditions, Accept="text/html") + request("/a?b", "HEAD", Connection="close"),
+    )
     after_ms = time.time_ns() // 1_000_000
     first, second = served.stopped_log()
     assert web.asked == [
@@ -373,7 +376,7 @@ def test_endless_body_leaves_the_others_their_turn():
             with listener.accept()[0] as accepted:
                 ours = BottomlessSocket(fileno=accepted.detach())
             ours.setblocking(False)
-            connection = Connection(server, asyncio.get_running_loop(), ours, "client")
+            connection = ServerConnection(server, asyncio.get_running_loop(), ours, "client")
             client.sendall(request("/"))
             for _ in range(turns):
                 await asyncio.sleep(0)

@@ -149,11 +149,11 @@ def test_files_that_are_none_are_one_clear_line(tmp_path: Path, capsys: pytest.C
     other.write_bytes(b"no records")
     empty = tmp_path / "empty.warc"
     empty.write_bytes(b"WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 0\r\n\r\n\r\n\r\n")
-    with pytest.raises(ConfigError, match="is no WARC or ARC file"):
+    with pytest.raises(ConfigError, match="is not a WARC or ARC file"):
         web_of(other)
     for options, message in (
         (["--warc", str(tmp_path / "b*")], "--warc is "),
-        (["--warc", str(other), "--hosts", "3"], "leave --hosts out"),
+        (["--warc", str(other), "--hosts", "3"], "without --hosts: omit that"),
         (["--warc", str(other), "--pace", "-1"], "--pace is -1.0; must be at least 0"),
         (["--warc", str(empty)], "there is no answer of a URL in the files"),
         (["--pace", "2"], "--pace is 2.0; it is for --warc"),

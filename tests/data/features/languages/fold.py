@@ -36,7 +36,7 @@ class Languages(Feature):
 
     @classmethod
     def of_config(cls, config: Config) -> Languages | None:
-        return cls() if config.of(LanguageConfig).wanted else None
+        return cls() if config.feature_config(LanguageConfig).wanted else None
 
     def begin(self, tables: Tables, pld_of: Callable[[str], str]) -> StepPart:
         return _LanguageStep(tables, pld_of)

@@ -19,7 +19,7 @@ _language_of = re.compile(rb"<html\b[^>]{0,200}\blang=[\"']?([a-zA-Z]{2,3})").se
 
 
 def observer_of(side: NodeSide) -> PageLanguages | None:
-    wanted = side.config.of(LanguageConfig).wanted
+    wanted = side.config.feature_config(LanguageConfig).wanted
     return PageLanguages(side, frozenset(wanted)) if wanted else None
 
 

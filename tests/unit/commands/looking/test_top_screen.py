@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from bigcrawl.commands.looking.top_screen import screen_of
-from bigcrawl.views.watching import Seen, totals_of
+from bigcrawl.views.watching import PollResults, totals_of
 from tests.support.running.tables import each
 
 HEAD_LINES = 6  # crawl, pages, a second, hosts, URLs, partitions
@@ -18,7 +18,7 @@ HEAD_LINES = 6  # crawl, pages, a second, hosts, URLs, partitions
 def status_of(
     nodes: int = 1, standstill: tuple[str, ...] = (), outcomes: dict[str, int] | None = None
 ) -> dict[str, Any]:
-    node = {"partitions": 4, "held": 3, "fetches_max": 64, "outbox": 5, "pages_per_s": 1.5}
+    node = {"partitions": 4, "held": 3, "fetches_max": 64, "outbox": 5, "pages_per_s": 1.5, "items_per_s": 0.5}
     return {
         "crawl": "test",
         "finished": False,
@@ -45,9 +45,13 @@ def status_of(
         "unrunnable": {},
         "waits_for_code": "",
         "pages": 8,
+        "items": 3,
+        "log": {"warnings": 0, "errors": 0},
+        "paused": [],
         "bytes": 9_000_000,
         "copies": {"exact": 0, "near": 0},
         "mirrors": 0,
+        "outgoing": {"bytes_per_s": 0.0, "look_ups_per_s": 0.0},
         "pages_per_s": 1.5,
         "outcomes": outcomes or {},
         "done_in_s": None,
@@ -67,8 +71,8 @@ def host_of(name: str, queued: int, failures: int = 0) -> dict[str, Any]:
     return {**row, "failures": failures, "why": "error:dns" if failures else ""}
 
 
-def seen_of(nodes: int = 1, errors: int = 0, hosts: int = 0, **more: Any) -> Seen:
-    return Seen(
+def seen_of(nodes: int = 1, errors: int = 0, hosts: int = 0, **more: Any) -> PollResults:
+    return PollResults(
         status=more.pop("status", None) or status_of(nodes),
         rates={"bytes": 2_500_000.0, "new": 12.0, "errors": 0.5, "dropped": 0.1},
         errors=[error_of(f"error:{number}", 100 - number) for number in range(errors)],
@@ -77,7 +81,7 @@ def seen_of(nodes: int = 1, errors: int = 0, hosts: int = 0, **more: Any) -> See
     )
 
 
-def drawn(seen: Seen, width: int, height: int, *, is_live: bool = True) -> list[str]:
+def drawn(seen: PollResults, width: int, height: int, *, is_live: bool = True) -> list[str]:
     text = io.StringIO()
     console = Console(file=text, width=width, color_system=None, force_terminal=False)
     console.print(screen_of(seen, width, height, is_live=is_live))
@@ -86,7 +90,7 @@ def drawn(seen: Seen, width: int, height: int, *, is_live: bool = True) -> list[
 
 def test_all_is_shown_where_there_is_room() -> None:
     text = "\n".join(drawn(seen_of(nodes=2, errors=3, hosts=4), 120, 40))
-    for words in ("crawl test   q ends this", "2.50 MB, 12.0 new URLs, 0.5 errors", "node0", "node1", "outbox"):
+    for words in ("crawl test: runs   q ends this", "2.50 MB, 12.0 new URLs, 0.5 errors", "node0", "node1", "outbox"):
         assert words in text
     for words in ("error:2", "a.example 97", "h3.example", "47", "4 of 4 owned", "5 retired"):
         assert words in text
@@ -118,12 +122,12 @@ def test_what_is_wrong_is_never_cut_off() -> None:
     lines = drawn(seen, 30, 40)
     together = " ".join(" ".join(lines).split())
     assert f"standstill {reason}" in together
-    assert lines[0].startswith("old by 75 s: Redis")
+    assert lines[0].startswith("figures are 75 s old: Redis")
     assert "connection refused" in together
 
 
 def test_nothing_is_shown_before_anything_was_read() -> None:
-    assert drawn(Seen(trouble="Redis does not answer", silent_s=1.0), 80, 24)[-1] == "nothing was read yet"
+    assert drawn(PollResults(trouble="Redis does not answer", silent_s=1.0), 80, 24)[-1] == "nothing was read yet"
 
 
 def test_rates_count_errors_and_dropped_urls_of_every_reason() -> None:

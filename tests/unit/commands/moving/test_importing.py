@@ -28,7 +28,7 @@ class Sent:
     def __init__(self) -> None:
         self.urls: list[Any] = []
 
-    async def add(self, partition: int, url: Any) -> None:
+    async def add_url(self, partition: int, url: Any) -> None:
         assert 0 <= partition < 8
         self.urls.append(url)
 

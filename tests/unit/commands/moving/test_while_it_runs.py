@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import redis
 
-from bigcrawl.commands.moving.copies import _copies
+from bigcrawl.commands.moving.copies import _write_copies
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.partition import reader
 from bigcrawl.views import partition as module
 from bigcrawl.views.budget import read_budget
 from bigcrawl.views.explain import explain_url
-from bigcrawl.views.opened_crawl import opened
+from bigcrawl.views.opened_crawl import open_crawl
 from bigcrawl.views.partition import read_partition
 from tests.unit.scheduler.world import make_config, queued, viewed, world
 
@@ -54,7 +54,7 @@ class Running:
 
     def after_files(self, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Do something once the files were looked for the first time."""
-        look, loop = module._contents, asyncio.get_running_loop()
+        look, loop = module._open_contents, asyncio.get_running_loop()
         has_looked = False
 
         def contents(*args: Any) -> Any:
@@ -65,11 +65,11 @@ class Running:
                 asyncio.run_coroutine_threadsafe(meanwhile(), loop).result(120)
             return found
 
-        monkeypatch.setattr(module, "_contents", contents)
+        monkeypatch.setattr(module, "_open_contents", contents)
 
     async def exported(self, place: Path) -> list[str]:
         contents, found = await read_partition(self.crawl, self.partition, place)
-        urls = [*found.hot, *found.arrived, *(contents.waiting() if contents is not None else ())]
+        urls = [*found.hot, *found.arrived, *(contents.waiting_urls() if contents is not None else ())]
         return sorted({url.body.decode("latin-1").rpartition("http")[2].partition("\n")[0] for url in urls})
 
 
@@ -77,7 +77,7 @@ class Running:
 async def running(tmp_path: Path, name: str, redis_url: str) -> AsyncIterator[Running]:
     async with world(tmp_path / "state", name, redis_url, host_hot_urls=1) as w:
         node = await w.joined()
-        async with opened(w.config, redis_url) as crawl:
+        async with open_crawl(w.config, redis_url) as crawl:
             yield Running(w, node, crawl)
 
 
@@ -151,11 +151,11 @@ def test_step_that_admitted_nothing_is_known_on_other_machines(tmp_path: Path, c
         async with running(tmp_path, crawl_name, redis_url) as r:
             writer = cast("LineWriter", None)  # there is no line to write
             elsewhere = make_config(tmp_path / "ours", crawl_name, redis_url)
-            found = await viewed(elsewhere, _copies, writer)
+            found = await viewed(elsewhere, _write_copies, writer)
             assert found["elsewhere"] == 0, "no partition has begun"
             await r.w.client.command("HSET", r.crawl.keys(r.partition).state, "manifest", "2")
-            assert (await viewed(elsewhere, _copies, writer))["elsewhere"] == 1
-            async with opened(elsewhere, redis_url) as crawl:
+            assert (await viewed(elsewhere, _write_copies, writer))["elsewhere"] == 1
+            async with open_crawl(elsewhere, redis_url) as crawl:
                 with pytest.raises(ConfigError, match="are not in"):
                     await read_partition(crawl, r.partition, tmp_path / "place")
 

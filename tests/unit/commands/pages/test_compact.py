@@ -14,10 +14,10 @@ from warcio.archiveiterator import ArchiveIterator
 
 from bigcrawl.commands.pages import compact as compact_module
 from bigcrawl.exceptions import ConfigError, TransientStoreError
-from bigcrawl.page_index.index_files import index_file, index_path, unindexed
+from bigcrawl.page_index.index_files import index_file, index_path, unindexed_files
 from bigcrawl.warc import rewriting
-from bigcrawl.warc.files import OsFiles, locked
-from bigcrawl.warc.origins import Origins
+from bigcrawl.warc.files import OsFiles, locked_file
+from bigcrawl.warc.origins import RecentOrigins
 from bigcrawl.warc.records import new_record_id
 from bigcrawl.warc.segments import WarcWriter
 from tests.support.running import warm
@@ -36,7 +36,7 @@ BODIES = [random.Random(number).randbytes(3_000 + number) for number in range(4)
 
 def node(directory: Path, name: str, pages: Sequence[tuple[int, bytes]], *, refers: bool = False) -> Path:
     """The file of a node with pages of these numbers and bodies, a second apart; it may know its own copies."""
-    writer = WarcWriter(directory, "c", name, origins=Origins(100 if refers else 0))
+    writer = WarcWriter(directory, "c", name, origins=RecentOrigins(100 if refers else 0))
     for number, body in pages:
         date_ms = 1_700_000_000_000 + number * 1000
         notes = {"depth": str(number)}
@@ -158,7 +158,7 @@ def test_two_calls_at_once_are_one_too_many(tmp_path: Path) -> None:
     joined(tmp_path)
     with compact_module._room_in(tmp_path) as room:
         (room / "left").write_bytes(b"by a killed one")
-        with pytest.raises(ConfigError, match="another scrapy frontier warc compact is at work"):
+        with pytest.raises(ConfigError, match="another scrapy frontier warc compact is running"):
             asked(tmp_path, "compact")
     (room / "left").write_bytes(b"by a killed one")
     asked(tmp_path, "compact")
@@ -194,7 +194,7 @@ def test_new_file_is_nobody_elses_until_its_indexes_have_their_names(
     def rename_and_look(files: OsFiles, source: Path, target: Path) -> None:
         rename(files, source, target)
         if source.parent.name == ".compacting" and target.parent == tmp_path:
-            with locked(target.with_name(target.name.split(".")[0] + ".warc.gz")) as is_ours:
+            with locked_file(target.with_name(target.name.split(".")[0] + ".warc.gz")) as is_ours:
                 found.append(is_ours)
 
     monkeypatch.setattr(OsFiles, "rename", rename_and_look)
@@ -243,7 +243,7 @@ def test_killed_at_any_point_it_loses_nothing_and_the_next_call_ends_it(tmp_path
             keys = [line.split(b" ", 2)[0] for line in index_path(path).read_bytes().splitlines()]
             assert keys == [key for key, _, _ in reference_lines(path)]
     asked(warc, "compact")
-    for path in unindexed(warc, ["cdxj"]):
+    for path in unindexed_files(warc, ["cdxj"]):
         index_file(path, ["cdxj"])
     assert payloads(warc) == expected
     assert sum(kinds_of(path).count("response") for path in warc.glob("*.warc.gz")) == 6

@@ -141,7 +141,7 @@ def test_bad_lines_are_told_and_the_others_queued(tmp_path: Path, crawl_name: st
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(None, "cannot be read as a file"), (b"x" * (LINE_CHARS_MAX + 1), "it is no list of URLs")],
+    [(None, "cannot be read as a file"), (b"x" * (LINE_CHARS_MAX + 1), "it is not a list of URLs")],
 )
 def test_files_that_are_none(tmp_path: Path, crawl_name: str, redis_url: str, content: bytes | None, said: str) -> None:
     if content is not None:

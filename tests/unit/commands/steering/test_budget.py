@@ -155,7 +155,7 @@ def test_pattern_has_a_rule_and_no_budget_of_its_own(config: Config) -> None:
     [
         ("http://a.example/", (), "must be a host"),
         ("a.example", ("--urls", "-1"), "whole number from 0"),
-        ("a.example", ("--urls", "5", "--unset"), "--unset takes the whole rule away"),
+        ("a.example", ("--urls", "5", "--unset"), "--unset removes the whole rule"),
     ],
 )
 def test_what_is_no_rule_is_refused(config: Config, name: str, words: tuple[str, ...], message: str) -> None:

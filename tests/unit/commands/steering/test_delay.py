@@ -74,5 +74,5 @@ def test_what_makes_no_sense_changes_nothing(config: Config, name: str, words: t
     """One line says what is wrong."""
     with pytest.raises(ConfigError, match="scrapy frontier delay"):
         ask(config, name, *words)
-    with pytest.raises(ConfigError, match="--unset takes the whole rule away"):
+    with pytest.raises(ConfigError, match="--unset removes the whole rule"):
         ask(config, "a.com", "--delay", "1", unset=True)

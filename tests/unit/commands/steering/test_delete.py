@@ -109,7 +109,7 @@ def test_crawl_is_deleted_by_who_says_yes(
         assert run(tmp_path, crawl_name, redis_url, yes=False) == 1
         said = capsys.readouterr().err
         assert f"delete crawl {crawl_name}: {tmp_path / crawl_name} and its keys in the Redis?" in said
-        assert "is not deleted: say y, or --yes" in said
+        assert "was not deleted: answer y, or give --yes" in said
     assert keys_of(redis_url, crawl_name) == before
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     assert run(tmp_path, crawl_name, redis_url, yes=False) == 0
@@ -127,4 +127,4 @@ def test_directory_of_another_crawl_of_that_name_stays(
     assert "belongs to another crawl" in capsys.readouterr().err
     assert keys_of(redis_url, crawl_name)
     assert run(tmp_path, f"{crawl_name}-never", redis_url) == 1
-    assert "is not there: no crawl" in capsys.readouterr().err
+    assert "does not exist: there is no crawl" in capsys.readouterr().err

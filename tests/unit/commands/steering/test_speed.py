@@ -63,7 +63,7 @@ def test_a_text_that_is_no_plan_changes_nothing(config: Config) -> None:
     ask(config, "50/s")
     with pytest.raises(ConfigError, match="scrapy frontier speed has 'slowly'"):
         ask(config, "slowly")
-    with pytest.raises(ConfigError, match="--unset takes the speed set by hand away"):
+    with pytest.raises(ConfigError, match="--unset removes the speed set by hand"):
         ask(config, "5/s", unset=True)
     assert ask(config)["by_hand"] == "50/s"
 

@@ -88,19 +88,19 @@ def test_near_copies_are_found_for_other_partitions_until_they_were_told(directo
     pages = [(1, page(1)), (2, edited(page(1), 1, 4)), (3, edited(page(1), 3, 4))]
     sketched = [rows_of(page, contents=keys).tobytes() for page in pages]
     steps.step(sketched=sketched[0])
-    assert steps.partition.committed.untold == b""
+    assert steps.partition.committed.unsent_rows == b""
     steps.step(sketched=sketched[1])
-    told = steps.partition.committed.untold
+    told = steps.partition.committed.unsent_rows
     assert unpack_each(pack_each(found=told)).found.tolist() == [(20, 2, 1)]
     steps.take_over()
-    assert steps.partition.committed.untold == told
+    assert steps.partition.committed.unsent_rows == told
     steps.partition.committed.record_delivered(told)
-    assert steps.partition.committed.untold == b""
+    assert steps.partition.committed.unsent_rows == b""
     steps.take_over()
-    assert steps.partition.committed.untold == told, "nothing on disk knows that it was told"
+    assert steps.partition.committed.unsent_rows == told, "nothing on disk knows that it was told"
     steps.partition.committed.record_delivered(told)
     steps.step(sketched=sketched[2])
-    assert len(steps.partition.committed.untold) == KINDS[FOUND].itemsize
+    assert len(steps.partition.committed.unsent_rows) == KINDS[FOUND].itemsize
     assert steps.counts() == (0, 0), "that is counted where the content belongs"
 
 

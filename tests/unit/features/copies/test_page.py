@@ -12,7 +12,7 @@ from bigcrawl.content.text import TEXT_BYTES_MAX
 from bigcrawl.features.copies.near_page import UNSKETCHED_BYTES_MAX, NearContents
 from bigcrawl.features.copies.page import PageContents
 from bigcrawl.features.copies.rows import SEEN, SKETCHED, pack_seen
-from bigcrawl.redisdb.scripts import Ended
+from bigcrawl.redisdb.scripts import EndedUrl
 from bigcrawl.scheduler.handout.observers import Observers
 from bigcrawl.scheduler.records.held_urls import HeldUrls
 from bigcrawl.scheduler.records.observed import ObservedRows
@@ -67,7 +67,7 @@ def test_a_row_leaves_when_its_page_is_safe_and_goes_before_its_end() -> None:
     held.add(url)
     observers.record_page(url, page(1), is_text=True)
     observers.send_safe()
-    held.end(url, Ended(3, 0), offered=7)
+    held.end(url, EndedUrl(3, 0), offered=7)
     observers.send_safe()
     assert sent.rows == [], "its page may be lost yet"
     storage.safe_pages = 1
@@ -87,9 +87,9 @@ def test_what_is_tried_again_or_empty_or_of_another_node_has_nothing_to_tell() -
     for url, body in (again, page(1)), (empty, b""), (lost, page(1)):
         held.add(url)
         observers.record_page(url, body, is_text=True)
-    held.end(again, Ended(1, 0, b"1:"), offered=0)
-    held.end(empty, Ended(2, 0), offered=0)
-    held.end(lost, Ended(3, 0), offered=0)
+    held.end(again, EndedUrl(1, 0, b"1:"), offered=0)
+    held.end(empty, EndedUrl(2, 0), offered=0)
+    held.end(lost, EndedUrl(3, 0), offered=0)
     held.drop_partition(1)
     observers.send_safe()
     assert sent.rows == []
@@ -101,7 +101,7 @@ def told(observers: Observers, held: HeldUrls, sent: Sent, seq: int, body: bytes
     url = held_url(seq)
     held.add(url)
     observers.record_page(url, body, is_text=is_text)
-    held.end(url, Ended(seq, 0), offered=sent.offered)
+    held.end(url, EndedUrl(seq, 0), offered=sent.offered)
     sent.rows.clear()
     observers.send_safe()
     assert sent.rows[0] == seen_row(url, body)
@@ -153,7 +153,7 @@ def test_pages_are_sketched_together_and_few_bytes_wait_for_it() -> None:
         assert sum(min(len(body), TEXT_BYTES_MAX) for body in waiting) < UNSKETCHED_BYTES_MAX + TEXT_BYTES_MAX
     assert [len(url.rows) for url in urls[:5]] == [1 + BANDS] * 5, "they have theirs before any is safe"
     for url in urls:
-        held.end(url, Ended(url.seq, 0), offered=sent.offered)
+        held.end(url, EndedUrl(url.seq, 0), offered=sent.offered)
     observers.send_safe()
     for url, body in zip(urls, bodies, strict=True):
         sketch = sketch_of(body)
@@ -171,7 +171,7 @@ def test_a_page_that_is_tried_again_has_the_sketch_of_its_last_content() -> None
     held.add(url)
     for body in page(1), page(2), page(2):
         observers.record_page(url, body, is_text=True)
-    held.end(url, Ended(1, 0), offered=0)
+    held.end(url, EndedUrl(1, 0), offered=0)
     observers.send_safe()
     rows = sketched_of(sent)
     assert rows["content"].tolist() == [key_of(page(2))] * BANDS

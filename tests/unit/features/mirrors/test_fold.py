@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.config import read_config
+from bigcrawl.content.sketches import sketches_of
 from bigcrawl.features.mirrors.verdicts import is_sample, mirror_change_text
 from bigcrawl.scheduler.partition.directory import verify_newest
 from bigcrawl.scheduler.partition.fold.feature import features_of
@@ -16,6 +17,7 @@ from bigcrawl.scheduler.partition.partition import PartitionLimits
 from tests.support.keys import pld_key
 from tests.support.worlds.mirror_world import RULES, MirrorWorld, content_of
 from tests.support.worlds.partition_world import make_runs_early
+from tests.unit.content.pages import page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -66,6 +68,38 @@ def test_mirrors_that_are_crawled_side_by_side_are_noticed(tmp_path: Path, at_on
             world.fetch(pld, [*order[number], *order[number][: at_once // 5]])
         world.travel()
     assert world.mirrors_of(PLDS) == others_than(max(PLDS, key=pld_key))
+
+
+def gists_of(bodies: Iterable[bytes]) -> list[int]:
+    """The keys by which a node knows pages where near copies are known."""
+    found: list[int] = sketches_of(list(bodies)).gists.tolist()
+    return found
+
+
+def test_mirrors_that_print_a_date_on_each_page_are_noticed(tmp_path: Path) -> None:
+    """By gists, side by side: short pages with ten words more, which differ on each page, and on each mirror."""
+    world = MirrorWorld(tmp_path)
+    world.link("b.example", 5)
+    for since in range(0, 3 * PAGES, PAGES):
+        for pld in PLDS:
+            printed = (
+                page(seed, 300) + f"<p>As of day {seed} this mirror of {seed * 7} pages has {pld} and more".encode()
+                for seed in range(since, since + PAGES)
+            )
+            world.fetch_contents(pld, gists_of(printed))
+        world.travel()
+    assert world.mirrors_of(PLDS) == others_than("b.example")
+
+
+@pytest.mark.parametrize("own_words", [30, 90, 300])
+def test_sites_that_share_a_template_are_no_mirrors(tmp_path: Path, own_words: int) -> None:
+    """By gists: 300 words are on all pages of all sites, and up to nine in ten of each page."""
+    world, template = MirrorWorld(tmp_path), page(1, 300)
+    for at, pld in enumerate(PLDS):
+        pages = (template + page(10_000 * (1 + at) + seed, own_words) for seed in range(3 * PAGES))
+        world.fetch_contents(pld, gists_of(pages))
+    world.travel()
+    assert world.mirrors_of(PLDS) == set()
 
 
 def test_a_mirror_that_runs_ahead_is_noticed(tmp_path: Path) -> None:

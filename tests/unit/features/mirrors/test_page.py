@@ -8,9 +8,11 @@ from itertools import count
 import pytest
 
 from bigcrawl.content.exact_copies import content_key
+from bigcrawl.features.copies.page import observer_of as near_observer_of
 from bigcrawl.features.mirrors.page import observer_of
 from bigcrawl.features.mirrors.rows import SAMPLED, pack_sampled
 from bigcrawl.features.mirrors.verdicts import is_sample, sample_secret
+from bigcrawl.redisdb.scripts import EndedUrl
 from bigcrawl.scheduler.handout.observers import Observers
 from bigcrawl.scheduler.records.held_urls import HeldUrls
 from bigcrawl.scheduler.records.observed import ObservedRows
@@ -53,6 +55,35 @@ def test_a_sample_of_a_pld_is_told_once() -> None:
     assert told_of("b.example", samples[0]) == [row_of("b.example", samples[0])]
     observers.send_again()
     assert told_of("a.example", samples[0]) == [row_of("a.example", samples[0])]
+
+
+def test_near_copies_are_one_sample_where_they_are_known() -> None:
+    """The gist of a page stands for its content, also of one that the node has sketched before."""
+    sent, held = Sent(), HeldUrls()
+    side = node_side(sent, {"BIGCRAWL_PARTITIONS": PARTITIONS, "BIGCRAWL_CONTENT_SEEN": "near"})
+    of_copies, of_mirrors = near_observer_of(side), observer_of(side)
+    assert of_copies is not None
+    assert of_mirrors is not None
+    observers = Observers(held, sent, [of_copies, of_mirrors])
+    bodies = [page(seed, 300) for seed in range(120)]
+    seqs = count(1)
+
+    def samples_on(host: str, bodies: list[bytes]) -> set[int]:
+        sent.hints.clear()
+        for body in bodies:
+            url = held_url(next(seqs), host=host)
+            held.add(url)
+            observers.record_page(url, body, is_text=True)
+            held.end(url, EndedUrl(url.seq, 0), offered=0)
+        observers.send_safe()
+        return {int.from_bytes(row.rows[8:], "little") for row in sent.hints}
+
+    first = samples_on("a.example", bodies)
+    assert 15 < len(first) < 45
+    assert samples_on("b.example", bodies) == first, "their sketches are not made again"
+    dated = samples_on("c.example", [body + b"<p>as of day %d</p>" % n for n, body in enumerate(bodies)])
+    assert len(first & dated) > 0.75 * len(first)
+    assert samples_on("d.example", [b"<p>short %d" % n for n in range(40)]), "the content of one without a sketch"
 
 
 @pytest.mark.parametrize(

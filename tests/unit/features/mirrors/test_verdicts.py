@@ -39,7 +39,7 @@ def weighed(pattern: str, record: MirrorRecord | None = None) -> tuple[MirrorRec
         number = record.count_sample()
         if letter == "x":
             record.record_shared(number, OTHER)
-        more += record.judge(SHARE)
+        more += record.update_verdict(SHARE)
     return record, more
 
 
@@ -76,8 +76,8 @@ def test_what_is_heard_late_counts_where_it_belongs() -> None:
         record, _ = weighed("." * 1000)
         for number in numbers:
             record.record_shared(number, OTHER)
-        assert record.judge(SHARE) == 1
-        assert mirror_verdict_of(np.array([record.values()], dtype=RECORD)[0]) == (True, LEAST, LEAST, OTHER)
+        assert record.update_verdict(SHARE) == 1
+        assert mirror_verdict_of(np.array([record.as_tuple()], dtype=RECORD)[0]) == (True, LEAST, LEAST, OTHER)
 
 
 @given(st.lists(st.integers(1, 200), max_size=150), st.randoms())
@@ -92,7 +92,7 @@ def test_the_order_and_number_of_hints_does_not_matter(numbers: list[int], chanc
         other.record_shared(number, OTHER)
     last = max(numbers, default=0)
     expected = sum(1 << last - number for number in set(numbers) if last - number < WINDOW)
-    assert record.values()[:3] == other.values()[:3]
+    assert record.as_tuple()[:3] == other.as_tuple()[:3]
     assert all(min(numbers, default=0) == 0 or 168 < each.heard <= 200 for each in (record, other))
     assert (record.last, record.shared) == (last, expected)
 
@@ -105,16 +105,16 @@ def test_the_last_four_contents_are_not_new() -> None:
     assert [record.record_content(content) for content in contents[1:]] == [False] * 4
     assert record.record_content(contents[0])
     assert new_record().record_content(0)
-    np.array([record.values()], dtype=RECORD)
+    np.array([record.as_tuple()], dtype=RECORD)
 
 
 def test_samples_that_nobody_counted_are_not_shared() -> None:
     """As of a PLD whose files were lost, and that begins anew."""
     record, _ = weighed("..")
-    before = record.values()
+    before = record.as_tuple()
     for number in (0, 3, 2**32 - 1):
         record.record_shared(number, OTHER)
-    assert record.values() == before
+    assert record.as_tuple() == before
 
 
 def test_numbers_end_where_their_field_does() -> None:
@@ -122,7 +122,7 @@ def test_numbers_end_where_their_field_does() -> None:
     record = MirrorRecord(2**32 - 2, 0, 0, 0, 0, 0)
     assert [record.count_sample() for _ in range(3)] == [2**32 - 1] * 3
     record.record_shared(2**32 - 1, 2**64 - 1)
-    np.array([record.values()], dtype=RECORD)
+    np.array([record.as_tuple()], dtype=RECORD)
 
 
 def test_half_of_all_contents_makes_no_mirror() -> None:
@@ -134,7 +134,7 @@ def test_half_of_all_contents_makes_no_mirror() -> None:
             number = record.count_sample()
             if chance.random() < 0.5:
                 record.record_shared(number, OTHER)
-            record.judge(SHARE)
+            record.update_verdict(SHARE)
             judged += 1
             mirrors += record.state & MIRROR
     assert mirrors < judged / 200

@@ -16,14 +16,14 @@ from bigcrawl.revisiting.visit import Visit
 from bigcrawl.scheduler.partition.fold.imported_rows import pack_rows
 from bigcrawl.scheduler.partition.fold.seen import RELEASED_A_STEP
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
-from bigcrawl.scheduler.partition.reader import Waiting, find_waiting, read_partition
+from bigcrawl.scheduler.partition.reader import WaitingUrl, find_waiting, read_partition
 from bigcrawl.scheduler.queues.timed import NEVER_S
 from bigcrawl.scheduler.records.body import with_known
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.outcomes import pack_keys
 from bigcrawl.scheduler.records.queued_url import LISTED_SHIFT, QueuedUrl, encode_batch
 from bigcrawl.scheduler.records.timed_url import NO_MORE_S, TimedUrl, encode_timed
-from bigcrawl.views.contents import Contents
+from bigcrawl.views.contents import PartitionContents
 from tests.support.disks.faulty_files import Fault, FaultyFiles, SimulatedCrashError
 
 if TYPE_CHECKING:
@@ -94,10 +94,10 @@ def test_a_page_that_had_all_visits_is_kept_and_does_not_wait(tmp_path: Path, pa
     assert (len(heir.state.turns.timed), heir.state.waiting, heir.state.turns.timed.next_s) == (0, 0, NEVER_S)
     assert find_waiting(tmp_path / "p0000", 1) is None
     (tmp_path / "links").mkdir()
-    contents = Contents.of(tmp_path / "p0000", tmp_path / "links", DiskFiles())
+    contents = PartitionContents.of(tmp_path / "p0000", tmp_path / "links", DiskFiles())
     assert contents is not None
-    assert [*contents.kept()] == [last.url]
-    assert [*contents.waiting()] == []
+    assert [*contents.kept_urls()] == [last.url]
+    assert [*contents.waiting_urls()] == []
 
 
 def test_a_forgotten_url_begins_anew(partition: Partition) -> None:
@@ -154,7 +154,7 @@ def test_a_page_that_waits_is_found_in_the_files(tmp_path: Path, partition: Part
     assert find_waiting(directory, 1) is None
     pages = [listed_revisit(key) for key in (1, 2)]
     admitted(partition, NOW_S, entry("1-0", *pages))
-    assert find_waiting(directory, 2) == Waiting(pages[1].url, for_time=True)
+    assert find_waiting(directory, 2) == WaitingUrl(pages[1].url, for_time=True)
     partition.step([], 0, {}, now_s=NOW_S + 8_100)
     found = find_waiting(directory, 2)
     assert found is not None
@@ -263,3 +263,14 @@ def test_without_the_feature_pages_that_wait_are_visited_once_more(tmp_path: Pat
     assert admitted(heir, NOW_S + 50, entry("2-0", make_revisit(2, 1))) == []
     assert admitted(heir, NOW_S + 110) == [b"visit 1"]
     assert len(heir.state.turns.timed) == 0
+
+
+def test_visits_of_a_cycle_are_due_at_its_beginning(tmp_path: Path) -> None:
+    """To the second, however long they wait, and in one queue."""
+    config = read_config({"BIGCRAWL_REVISIT": "cycles", "BIGCRAWL_CYCLES": "02:00"})
+    partition = Partition.open(tmp_path / "p0000", 1, PartitionLimits(features=(Revisits.of_config(config),)))
+    for key, passed_s in enumerate((0, 7, 40_000, 80_000)):
+        revisit = make_revisit(key, 1, wait_s=86_401)
+        assert admitted(partition, NOW_S + passed_s, entry(f"{passed_s + 1}-0", revisit)) == []
+    assert admitted(partition, NOW_S + 86_400) == []
+    assert admitted(partition, NOW_S + 86_402) == [b"visit 1"] * 4

@@ -10,7 +10,7 @@ import pytest
 from bigcrawl.features.revisits.listed_pages import PAGES_MAX, ListedPages
 from bigcrawl.features.revisits.looks import first_look_s, look_again_s
 from bigcrawl.features.revisits.settings import RevisitConfig
-from bigcrawl.revisiting.hints import TRUST
+from bigcrawl.revisiting.rules import TRUST
 from bigcrawl.revisiting.visit import Visit
 from bigcrawl.scheduler.records.body import with_known
 from bigcrawl.scheduler.records.queued_url import LISTED_SHIFT, QueuedUrl
@@ -66,10 +66,10 @@ def test_a_page_of_which_nothing_can_be_read_is_visited(body: bytes) -> None:
 def test_only_recent_changes_are_kept_and_not_too_many(tmp_path: Path) -> None:
     """What was changed longer ago than any page waits is known to all; the oldest notes are dropped."""
     config = make_config(tmp_path, "test", BIGCRAWL_REVISIT_SECONDS=1_000)
-    listed = ListedPages(config.of(RevisitConfig))
-    listed.note([(1, NOW_S - TRUST * 1_000 - 1), (2, NOW_S - TRUST * 1_000), (3, NOW_S)], NOW_S)
+    listed = ListedPages(config.feature_config(RevisitConfig))
+    listed.record_pages([(1, NOW_S - TRUST * 1_000 - 1), (2, NOW_S - TRUST * 1_000), (3, NOW_S)], NOW_S)
     assert dict(listed) == {2: NOW_S - TRUST * 1_000, 3: NOW_S}
-    listed.note(((key, NOW_S) for key in range(10, 9 + PAGES_MAX)), NOW_S)
+    listed.record_pages(((key, NOW_S) for key in range(10, 9 + PAGES_MAX)), NOW_S)
     assert len(listed) == PAGES_MAX
     assert 2 not in listed
     assert 3 in listed

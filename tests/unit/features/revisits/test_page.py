@@ -136,3 +136,34 @@ def test_only_a_page_that_was_seen_as_it_is_counts_as_unchanged() -> None:
     for before, answer in (([PAGE], Answer(500)), ([PAGE, Answer(404)], Answer(404)), ([], PAGE)):
         assert not revisits_of(now_s=2_000).record_visit(held_with(body_after(*before)), answer).is_unchanged
     assert revisits_of(now_s=2_000).record_visit(held_with(body_after(PAGE)), PAGE).is_unchanged
+
+
+def seldom_in_japanese(visit: Visit, wait_s: int) -> int:
+    """A user's: pages in EUC-JP come ten times as seldom, others that failed never."""
+    return 10 * wait_s if visit.charset == "euc-jp" else 0 if visit.status >= 500 else wait_s
+
+
+@pytest.mark.parametrize(("charset", "due_s"), [("euc-jp", 2_000), ("utf-8", 1_100)])
+def test_function_of_a_user_decides_by_what_is_known_of_a_page(charset: str, due_s: int) -> None:
+    held, policy = held_with(BODY), RevisitPolicy(PERIODIC, WaitBounds(100, 1, 1_000))
+    visits = NextVisits(policy, 0, lambda: 1_000_000, own_wait=seldom_in_japanese)
+    visits.record_visit(held, PAGE._replace(charset=charset))
+    assert held.again is not None
+    assert held.again.due_s == due_s
+    again = held_with(held.again.url.body)
+    visits.record_visit(again, Answer(503))
+    assert again.again is not None
+    assert (again.again.due_s == NO_MORE_S) is (charset == "utf-8")
+
+
+@pytest.mark.parametrize("wait_s", [-1, 0.5, None, 1 << 40])
+def test_function_of_a_user_that_fails_leaves_the_wait_of_the_policy(
+    wait_s: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    held, policy = held_with(BODY), RevisitPolicy(PERIODIC, WaitBounds(100, 1, 1_000))
+    visits = NextVisits(policy, 0, lambda: 1_000_000, own_wait=lambda _visit, _wait_s: wait_s)
+    for _ in range(2):
+        visits.record_visit(held, PAGE)
+    assert held.again is not None
+    assert held.again.due_s == 1_100
+    assert caplog.text.count("BIGCRAWL_REVISIT_WAIT failed") == 1

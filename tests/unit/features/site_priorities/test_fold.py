@@ -11,9 +11,9 @@ from bigcrawl.features.site_priorities.fold import SitePriorities
 from bigcrawl.links import Links
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
 from bigcrawl.scheduler.budgets.allowances import make_budgets
-from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, Ranks
+from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeRanks
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
-from bigcrawl.scheduler.queues.prioritizers import Prioritizing, make_prioritizer
+from bigcrawl.scheduler.queues.prioritizers import SafePrioritizer, make_prioritizer
 from bigcrawl.scheduler.records.body import address_or_none
 from bigcrawl.scheduler.records.queued_url import UNCHECKED
 from bigcrawl.scheduler.rules.budget_rules import parse_rules
@@ -54,7 +54,7 @@ def test_rule_has_the_last_word_on_a_priority(tmp_path: Path, prioritizer: str) 
     budgets = make_budgets(config, EMPTY_COUNTS, RuleBook(parse_rules(RULES), pld_of, pld_key), address_or_none)
     partition = Partition.open(tmp_path / "p", 1, LIMITS, budgets=budgets, pld_of=pld_of, pld_key=pld_key)
     if (made := make_prioritizer(prioritizer)) is not None:
-        partition.sources.set_prioritizing(Prioritizing(made, Ranks(EMPTY_COUNTS)))
+        partition.sources.set_prioritizing(SafePrioritizer(made, InDegreeRanks(EMPTY_COUNTS)))
     world = PartitionWorld()
     tried = link("http://good.example/tried")._replace(priority=-3, flags=UNCHECKED)
     world.offer([*map(link, EXPECTED), tried])

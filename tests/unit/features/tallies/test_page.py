@@ -50,8 +50,8 @@ def test_a_node_sends_what_it_counted_every_ten_seconds_and_when_it_leaves(
 ) -> None:
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, host_delay=0) as w:
-            sent_bytes = iter((300, 450))
-            node = await w.joined(sent_bytes=lambda: next(sent_bytes))
+            sent = [300]
+            node = await w.joined(sent_bytes=lambda: sent[-1])
             await fetched(w, node)
             await w.turn(node, SEND_MS // 500)
             first = await total(w)
@@ -63,6 +63,7 @@ def test_a_node_sends_what_it_counted_every_ten_seconds_and_when_it_leaves(
             assert first.urls_sent == 3
             assert not first.urls_sent_elsewhere
             tallies_of(node).record_unpacked(0, 7)
+            sent.append(450)
             node.outbox.remember(1)
             node.outbox.remember(1)
             await node.departure.close()
@@ -209,3 +210,23 @@ def test_gaps_count_by_their_kind() -> None:
     found = Tallies.from_bytes(counting.tallies.to_bytes())
     kept = [gaps.tightest for gaps in (found.host_gaps, found.server_gaps, found.space_gaps)]
     assert kept == [[NamedGap("host", 500, 500)], [NamedGap("server", 501, 500)], [NamedGap("space", 502, 500)]]
+
+
+def test_report_has_what_went_out_in_the_last_ten_seconds() -> None:
+    """A second, of requests and of look-ups; earlier ones count no more."""
+    sent = [0]
+    side: Any = node_side(Sent())
+    side.sent_bytes = lambda: sent[-1]
+    tallies = NodeTallies(side)
+    assert tallies.reported() == {"sent_bytes_s": 0, "look_ups_s": 0.0}
+    found = []
+    for second in range(1, 31):
+        side.clock.advance(1_000)
+        sent.append(sent[-1] + (500 if second <= 15 else 0))
+        if second == 5:
+            for _ in range(20):
+                tallies.record_look_up("a.example")
+        found.append(tallies.reported())
+    assert found[9] == {"sent_bytes_s": 500, "look_ups_s": 2.0}
+    assert 0 < found[19]["sent_bytes_s"] < 500
+    assert found[-1] == {"sent_bytes_s": 0, "look_ups_s": 0.0}

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from isal import isal_zlib
 
-from bigcrawl.features.tallies.distinct import REGISTERS, Distinct, DistinctFormatError
-from bigcrawl.features.tallies.frequent import Frequent
-from bigcrawl.features.tallies.gaps import RATIOS, TIGHTEST_MAX, Gaps, NamedGap
-from bigcrawl.features.tallies.sampled import Sampled
+from bigcrawl.features.tallies.distinct import REGISTERS, DistinctCounter, DistinctFormatError
+from bigcrawl.features.tallies.frequent import FrequentNames
+from bigcrawl.features.tallies.gaps import RATIOS, TIGHTEST_MAX, GapCounts, NamedGap
+from bigcrawl.features.tallies.sampled import SampledCounts
 from bigcrawl.features.tallies.tallies import (
     MALFORMED,
     MEDIA_TYPES_MAX,
@@ -34,7 +34,7 @@ def names(count: int) -> list[str]:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 10, 300, 3_000, 20_000, 100_000])
 def test_distinct_names_are_counted_within_four_standard_errors(count: int) -> None:
-    distinct = Distinct()
+    distinct = DistinctCounter()
     for name in names(count):
         distinct.add(name)
         distinct.add(name)
@@ -42,7 +42,7 @@ def test_distinct_names_are_counted_within_four_standard_errors(count: int) -> N
 
 
 def test_distinct_names_of_two_nodes_are_those_of_one() -> None:
-    both, first, second = Distinct(), Distinct(), Distinct()
+    both, first, second = DistinctCounter(), DistinctCounter(), DistinctCounter()
     for number, name in enumerate(names(2_000)):
         both.add(name)
         (first if number % 3 else second).add(name)
@@ -55,15 +55,15 @@ def test_distinct_names_of_two_nodes_are_those_of_one() -> None:
 @pytest.mark.parametrize("registers", [b"", bytes(REGISTERS - 1), bytes(REGISTERS - 1) + b"\xff"])
 def test_registers_that_cannot_be_are_refused(registers: bytes) -> None:
     with pytest.raises(DistinctFormatError):
-        Distinct(registers)
+        DistinctCounter(registers)
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), max_size=300))
 def test_frequent_names_lose_no_count_and_claim_none(came: list[tuple[int, int]]) -> None:
     """Kept and others together are all; no name counts more than it came; what is most frequent by far is kept."""
-    frequent = Frequent(8)
+    frequent = FrequentNames(8)
     for number, amount in came:
-        frequent.note(str(number), amount)
+        frequent.count_name(str(number), amount)
     rows = frequent.rows()
     assert len(frequent) == len(rows) <= 8
     assert sum(row.times for row in rows) + frequent.others == len(came)
@@ -72,42 +72,42 @@ def test_frequent_names_lose_no_count_and_claim_none(came: list[tuple[int, int]]
 
 
 def test_a_frequent_name_is_kept_among_many_rare_ones() -> None:
-    frequent = Frequent(16)
+    frequent = FrequentNames(16)
     for name in names(5_000):
-        frequent.note("often", 1)
-        frequent.note(name, 1)
+        frequent.count_name("often", 1)
+        frequent.count_name(name, 1)
     assert frequent.rows()[0][:2] == ("often", 5_000)
 
 
 def test_a_sample_has_exact_counts_and_is_fair() -> None:
     """However many names come, those in the sample have been counted from the first time on."""
-    sample, came = Sampled(64), dict[str, int]()
+    sample, came = SampledCounts(64), dict[str, int]()
     dice = random.Random(7)
     for _ in range(20_000):
         name = f"pld{int(dice.paretovariate(0.5)) % 3_000}.example"
         came[name] = came.get(name, 0) + 1
-        sample.note(name)
+        sample.count_name(name)
     assert 20 <= len(sample.counts) <= 64
     assert {name: came[name] for name in sample.counts} == dict(sample.counts)
     assert len(came) / 2 < len(sample.counts) << sample.depth < len(came) * 2
 
 
 def test_samples_of_two_nodes_are_that_of_one() -> None:
-    both, first, second = Sampled(32), Sampled(32), Sampled(32)
+    both, first, second = SampledCounts(32), SampledCounts(32), SampledCounts(32)
     for number, name in enumerate(names(1_000) * 3):
-        both.note(name)
-        (first if number % 7 else second).note(name)
+        both.count_name(name)
+        (first if number % 7 else second).count_name(name)
     first.add_all(second.counts, second.depth)
-    thinned = Sampled(32)
+    thinned = SampledCounts(32)
     thinned.add_all(both.counts, first.depth)
     assert first.counts == thinned.counts
 
 
 def test_gaps_are_counted_by_how_many_times_they_were_as_long_as_they_had_to_be() -> None:
-    gaps = Gaps()
+    gaps = GapCounts()
     for gap_ms in (0, 998, 999, 1_000, 1_019, 1_020, 2_500, 200_000):
-        gaps.note("a.example", gap_ms, 1_000)
-    gaps.note("b.example", 5, 0)
+        gaps.count_gap("a.example", gap_ms, 1_000)
+    gaps.count_gap("b.example", 5, 0)
     counts = dict(zip(("short", *RATIOS), gaps.counts, strict=True))
     assert {bound: count for bound, count in counts.items() if count} == {"short": 2, 1.0: 3, 1.02: 1, 2.0: 1, 100.0: 1}
     assert gaps.tightest == [NamedGap("a.example", 0, 1_000)]
@@ -115,10 +115,10 @@ def test_gaps_are_counted_by_how_many_times_they_were_as_long_as_they_had_to_be(
 
 def test_the_tightest_gap_of_each_name_is_kept_and_names_are_bounded() -> None:
     dice = random.Random(3)
-    one, other, least = Gaps(), Gaps(), dict[str, float]()
+    one, other, least = GapCounts(), GapCounts(), dict[str, float]()
     for _ in range(4_000):
         name, gap_ms = f"{dice.randrange(200)}.example", dice.randrange(1_000, 90_000)
-        (one if dice.random() < 0.5 else other).note(name, gap_ms, 1_000)
+        (one if dice.random() < 0.5 else other).count_gap(name, gap_ms, 1_000)
         least[name] = min(least.get(name, 1e9), gap_ms)
     one.add_all(other.counts, other.tightest)
     assert sum(one.counts) == 4_000
@@ -160,8 +160,8 @@ def filled(seed: int, plds: int = 300) -> Tallies:
         pld = f"pld{dice.randrange(plds)}.example"
         tallies.record_page(f"www.{pld}", pld, f"192.0.2.{number % 250}", 1_000)
         tallies.record_answer(200, b"x/%d" % number, b"gzip" if number % 2 else None, number)
-        tallies.host_gaps.note(pld, 1_000 + dice.randrange(5_000), 1_000)
-        tallies.server_gaps.note("192.0.2.1", 500 + number, 500)
+        tallies.host_gaps.count_gap(pld, 1_000 + dice.randrange(5_000), 1_000)
+        tallies.server_gaps.count_gap("192.0.2.1", 500 + number, 500)
     tallies.record_answer(404, b"text/html", None, 77)
     tallies.record_answer(200, b"text/html", None, 1 << 50)
     tallies.record_unpacked(0, 5_000)

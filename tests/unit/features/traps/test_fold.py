@@ -23,11 +23,11 @@ from bigcrawl.features.traps.verdicts import (
 )
 from bigcrawl.scheduler.budgets.allowances import EffectiveBudgets
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS
-from bigcrawl.scheduler.budgets.lowered import divided, lowered
-from bigcrawl.scheduler.budgets.policies import Fixed
+from bigcrawl.scheduler.budgets.lowered import divide_budgets, lower_allowances
+from bigcrawl.scheduler.budgets.policies import FixedBudgets
 from bigcrawl.scheduler.partition.directory import verify_newest
 from bigcrawl.scheduler.partition.fold.budget_source import BudgetSource
-from bigcrawl.scheduler.partition.fold.budgeting import Budgeting
+from bigcrawl.scheduler.partition.fold.budgeting import BudgetedQueues
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits, Step
 from bigcrawl.scheduler.partition.reader import read_partition
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
@@ -193,7 +193,7 @@ def test_budget_set_by_hand_is_not_lowered(directory: Path) -> None:
     rules = parse_rules({"hand.example": {"budget": BUDGET}, "www.trap.example": {"budget": 7}})
     budget = read_config({"BIGCRAWL_BUDGET": BUDGET, "BIGCRAWL_BUDGET_POLICY": "fixed"}).budget
     budgets = EffectiveBudgets(
-        Fixed(budget, EMPTY_COUNTS), RuleBook(rules, pld_of, pld_key), lambda body: (body.decode(), 0)
+        FixedBudgets(budget, EMPTY_COUNTS), RuleBook(rules, pld_of, pld_key), lambda body: (body.decode(), 0)
     )
     partition = Partition.open(directory, 1, LIMITS, budgets=budgets, pld_of=pld_of, pld_key=pld_key)
     world = PartitionWorld()
@@ -201,11 +201,13 @@ def test_budget_set_by_hand_is_not_lowered(directory: Path) -> None:
         fold(world, partition, marked(range(at * 1000, at * 1000 + WINDOW), host))
     assert divisor(partition, "hand.example") == 5, "caught all the same, and told"
     later = [url for at, host in enumerate(HOSTS) for url in plain(range(9000 + at, 9000 + at + 1), host)]
-    work = Budgeting(
+    work = BudgetedQueues(
         partition.state.tables, partition.state.turns, BudgetSource(budgets, pld_of, pld_key), LIMITS.features
     )
     plds = work._plds.keys(later)
-    allowed = lowered(work._allow(later, plds, np.zeros(len(later), dtype=np.uint32)), plds, work._divisors(plds))
+    allowed = lower_allowances(
+        work._allowances_of(later, plds, np.zeros(len(later), dtype=np.uint32)), plds, work._budget_divisors(plds)
+    )
     assert allowed.budgets.tolist() == [BUDGET, 7, BUDGET // 5]
 
 
@@ -227,7 +229,7 @@ def test_same_content_lowers_a_budget_too(directory: Path) -> None:
     assert divisor(again, "copies.example") == 5
     found = read_partition(directory, 1, key)
     assert found is not None
-    assert found.end is None, "it is no URL's end"
+    assert found.end is None, "it is not a URL's end"
     assert trap_verdict_text(found.said["traps"]) == "about 60 of its last 64 pages had the content of others"
     fold(world, again, plain(range(WINDOW), "copies.example"))
     assert divisor(again, "copies.example") == 5, "ordinary URLs do not take it back"
@@ -274,7 +276,7 @@ def test_wildcard_in_dns_and_shapes_catch_apart(directory: Path) -> None:
 def test_divided_budget_is_never_none(pairs: list[tuple[int, int]]) -> None:
     """What had a budget keeps one, and nobody gets more."""
     budgets, divisors = (np.array(column, dtype=np.uint32) for column in zip(*pairs, strict=True))
-    found = divided(budgets, divisors)
+    found = divide_budgets(budgets, divisors)
     assert ((found == 0) == (budgets == 0)).all()
     assert (found <= budgets).all()
     assert (found <= np.maximum(budgets / divisors, 1)).all()

@@ -22,7 +22,7 @@ def told(remark: bytes) -> tuple[int, int, int]:
 
 def window(seen: SameContent, different: int, host: str = HOST) -> list[bytes]:
     """Fetch a window of pages of so many contents; what was told."""
-    return [remark for n in range(WINDOW) if (remark := seen.note(host, b"page %d" % (n % different)))]
+    return [remark for n in range(WINDOW) if (remark := seen.record_page(host, b"page %d" % (n % different)))]
 
 
 def test_window_of_the_same_pages_is_told_when_it_is_full() -> None:
@@ -46,10 +46,10 @@ def test_share_decides(different: int, is_trap: bool) -> None:
 def test_pages_of_all_hosts_of_a_pld_count_together() -> None:
     """And those of another PLD apart."""
     seen = SameContent(0.5, pld_of, pld_key)
-    remarks = [seen.note(f"h{n}.farm.example", b"page") for n in range(WINDOW - 1)]
+    remarks = [seen.record_page(f"h{n}.farm.example", b"page") for n in range(WINDOW - 1)]
     assert not any(remarks)
-    assert seen.note(HOST, b"page") == b""
-    assert told(seen.note("last.farm.example", b"page"))[0] == pld_key("farm.example")
+    assert seen.record_page(HOST, b"page") == b""
+    assert told(seen.record_page("last.farm.example", b"page"))[0] == pld_key("farm.example")
 
 
 def test_plds_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,5 +57,5 @@ def test_plds_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(module, "PLDS_KEPT", 2)
     seen = SameContent(0.5, pld_of, pld_key)
     for host in ("a.example", "b.example", "a.example", "c.example"):
-        seen.note(host, b"page")
+        seen.record_page(host, b"page")
     assert list(seen._seen) == ["a.example", "c.example"]

@@ -6,13 +6,13 @@ import pytest
 
 from bigcrawl.config import read_config
 from bigcrawl.features.traps.settings import TrapConfig
-from bigcrawl.features.traps.shape import KINDS, Shapes, kinds_of
+from bigcrawl.features.traps.shape import KINDS, UrlShapes, kinds_of
 from bigcrawl.url.canonical import canonicalize
 from bigcrawl_simweb.basics.resources import PATHS, Kind
 from tests.support.costs.proportion import assert_costs
 
-CONFIG = read_config({}).of(TrapConfig)
-SHAPES = Shapes(CONFIG)
+CONFIG = read_config({}).feature_config(TrapConfig)
+SHAPES = UrlShapes(CONFIG)
 SITE = "https://www.a.example"
 
 
@@ -100,7 +100,7 @@ def test_the_query_is_no_part_of_the_path_and_the_path_none_of_the_query() -> No
 
 def test_thresholds_are_the_settings() -> None:
     """Each bound is the first value that is marked, or the last that is not, as its text says."""
-    loose = Shapes(CONFIG.replace(url_bytes=1000, repeats=4, segments=40, hops=99, parameters=5))
+    loose = UrlShapes(CONFIG.replace(url_bytes=1000, repeats=4, segments=40, hops=99, parameters=5))
     for path in ("/" + "x" * 400, "/a/b/a/b/a/b", "/" + "/".join(map(str, range(14))), "/shoes?a=1&b=2&c=3&d=4"):
         assert loose.traits(SITE + path, 60) == 0
 

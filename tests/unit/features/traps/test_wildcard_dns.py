@@ -36,11 +36,11 @@ def verdicts(dns: Dns, plds: list[str], hosts: int = 4) -> dict[str, int]:
     async def scenario() -> dict[str, int]:
         wildcards = WildcardDns(hosts, dns.lookup, pld_key)
         for pld in plds:
-            wildcards.note(pld)
+            wildcards.count_host(pld)
             await asyncio.sleep(0)
             await asyncio.sleep(0)
-        told = {pld: wildcards.take(pld) for pld in dict.fromkeys(plds)}
-        assert not any(wildcards.take(pld) for pld in plds), "each is told once"
+        told = {pld: wildcards.take_verdict(pld) for pld in dict.fromkeys(plds)}
+        assert not any(wildcards.take_verdict(pld) for pld in plds), "each is told once"
         assert not wildcards.has_verdicts
         await wildcards.close()
         return {pld: row(pld, remark) for pld, remark in told.items() if remark}
@@ -99,7 +99,7 @@ def test_questions_under_way_are_given_up_at_the_end() -> None:
 
         wildcards = WildcardDns(2, silent, pld_key)
         for _ in range(2):
-            wildcards.note(FARM)
+            wildcards.count_host(FARM)
         await asyncio.sleep(0)
         await asyncio.wait_for(wildcards.close(), 60)
         assert not wildcards.has_verdicts

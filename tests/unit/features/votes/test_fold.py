@@ -12,12 +12,12 @@ from bigcrawl.features.votes.ranks import received_of
 from bigcrawl.features.votes.rows import VOTED, pack_votes
 from bigcrawl.links import Links
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
-from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, Ranks
+from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeRanks
 from bigcrawl.scheduler.partition.fold import step_sources
 from bigcrawl.scheduler.partition.fold.feature import features_of
 from bigcrawl.scheduler.partition.fold.rejected import problem_of
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
-from bigcrawl.scheduler.queues.prioritizers import Prioritizing, as_given, make_prioritizer
+from bigcrawl.scheduler.queues.prioritizers import SafePrioritizer, as_given, make_prioritizer
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.member import PRIORITY_MAX
 from bigcrawl.scheduler.records.observed import pack_observed
@@ -42,7 +42,7 @@ def directory(tmp_path: Path) -> Path:
 def open_with(directory: Path, name: str = "opic", epoch: int = 1) -> Partition:
     partition = Partition.open(directory, epoch, LIMITS, pld_of=pld_of, pld_key=pld_key)
     prioritizer = make_prioritizer(name) or as_given
-    scores = Prioritizing(prioritizer, Ranks(EMPTY_COUNTS))
+    scores = SafePrioritizer(prioritizer, InDegreeRanks(EMPTY_COUNTS))
     partition.sources.set_prioritizing(scores)
     return partition
 

@@ -10,15 +10,15 @@ import pytest
 from bigcrawl.config import FrontierConfig
 from bigcrawl.links import Links
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
-from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, Ranks
+from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeRanks
 from bigcrawl.scheduler.queues.front_queues import level_of
-from bigcrawl.scheduler.queues.prioritizers import Prioritizing, make_prioritizer
+from bigcrawl.scheduler.queues.prioritizers import SafePrioritizer, make_prioritizer
 from tests.support.keys import url_key
 
 if TYPE_CHECKING:
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
-RANKS = Ranks(EMPTY_COUNTS)
+RANKS = InDegreeRanks(EMPTY_COUNTS)
 
 
 def some(count: int) -> list[QueuedUrl]:
@@ -35,7 +35,7 @@ def opic(received: list[float]) -> list[int]:
     prioritizer = make_prioritizer("opic")
     assert prioritizer is not None
     nobody = np.zeros(len(received), dtype=np.uint32)
-    found = Prioritizing(prioritizer, RANKS).prioritized(some(len(received)), nobody, None, voted(received))
+    found = SafePrioritizer(prioritizer, RANKS).prioritize(some(len(received)), nobody, None, voted(received))
     return [level_of(each.priority) for each in found]
 
 
@@ -53,11 +53,11 @@ def test_opic_goes_by_what_it_has_scored_lately() -> None:
     """Small batches are measured by those before them; those of long ago are forgotten."""
     prioritizer = make_prioritizer("opic")
     assert prioritizer is not None
-    scores = Prioritizing(prioritizer, RANKS)
+    scores = SafePrioritizer(prioritizer, RANKS)
 
     def level(received: float, count: int) -> int:
         urls, nobody = some(count), np.zeros(count, dtype=np.uint32)
-        return level_of(scores.prioritized(urls, nobody, None, voted([received] * count))[0].priority)
+        return level_of(scores.prioritize(urls, nobody, None, voted([received] * count))[0].priority)
 
     level(1.0, 4_000)
     assert (level(8.0, 1), level(0.01, 1)) == (4, 1)

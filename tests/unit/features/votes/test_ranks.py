@@ -8,14 +8,13 @@ import pytest
 from bigcrawl.features.votes.ranks import (
     BASE,
     NOT_GIVEN,
-    VOTES,
     codes_of,
     flags_with,
     received_of,
     share_of,
-    summed,
+    sum_votes,
 )
-from bigcrawl.features.votes.rows import KINDS, VOTED
+from bigcrawl.features.votes.rows import KINDS, VOTED, VOTES
 from bigcrawl.scheduler.records.queued_url import LISTED_SHIFT, RANGES_SHIFT, TRAITS_SHIFT, UNCHECKED
 
 
@@ -23,7 +22,7 @@ def test_votes_add_up_by_url() -> None:
     """Shares are added, the highest priority counts, and a sum never leaves its bounds."""
     rows = np.array([(1, 0.25, 3), (2, 1e9, -5), (1, 0.5, -1), (2, 1e9, -9)], dtype=KINDS[VOTED])
     before = np.array([(0.5, NOT_GIVEN), (0.0, -7)], dtype=VOTES)
-    after = summed(rows, before, np.array([0, 1, 0, 1]))
+    after = sum_votes(rows, before, np.array([0, 1, 0, 1]))
     assert after.tolist() == [(1.25, 3), (1e9, -5)]
     assert before.tolist() == [(0.5, NOT_GIVEN), (0.0, -7)], "what was there is not changed"
 

@@ -14,7 +14,7 @@ from scrapy.utils.test import get_crawler
 from bigcrawl.clock import SystemClock
 from bigcrawl.redisdb.embedded import EmbeddedServer
 from bigcrawl.scheduler.adapter import early_server
-from bigcrawl.scheduler.adapter.joining import Joining
+from bigcrawl.scheduler.adapter.joining import CrawlJoin
 from tests.support.redis_servers.embedded_users import servers_in
 from tests.support.running import warm
 from tests.support.running.processes import no_strays_below, wait_until
@@ -43,7 +43,7 @@ def test_server_that_was_begun_is_joined_and_left(tmp_path: Path) -> None:
     assert early_server.begun_server(crawler) is None, "none was planned"
     early_server.plan_server(crawler, config.crawl)
     early_server.begin_server(crawler)
-    joining = Joining(crawler, config, SystemClock())
+    joining = CrawlJoin(crawler, config, SystemClock())
     server = joining._embedded
     assert server is not None
     url = server.start()
@@ -75,7 +75,7 @@ def test_start_that_begins_after_it_was_given_up_leaves_no_server(
     config, crawler = make_config(tmp_path, "c"), get_crawler(Spider)
     early_server.plan_server(crawler, config.crawl)
     early_server.begin_server(crawler)
-    joining = Joining(crawler, config, SystemClock())
+    joining = CrawlJoin(crawler, config, SystemClock())
     begun = joining._embedded
     assert begun is not None
     assert begun._early is not None

@@ -24,10 +24,11 @@ from bigcrawl.scheduler.adapter.fetch_errors import (
 )
 from bigcrawl.scheduler.records.outcomes import ABORTED
 from bigcrawl.stats import CRAWL_COUNTERS
+from tests.support.running.tables import each
 
 
-@pytest.mark.parametrize(
-    ("error", "outcome"),
+@each(
+    "error, outcome",
     [
         (FetchAbortedError("stop"), ABORTED),
         (asyncio.CancelledError(), ABORTED),

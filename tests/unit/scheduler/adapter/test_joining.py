@@ -10,7 +10,7 @@ from scrapy import Spider
 from scrapy.utils.test import get_crawler
 
 from bigcrawl.exceptions import OwnershipLostError, TransientStoreError
-from bigcrawl.scheduler.adapter.joining import Joining
+from bigcrawl.scheduler.adapter.joining import CrawlJoin
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.world import World, world
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 ENGINE = cast("Any", None)
 
 
-def joining_in(w: World) -> Joining:
-    return Joining(get_crawler(Spider), w.config, w.clock)
+def joining_in(w: World) -> CrawlJoin:
+    return CrawlJoin(get_crawler(Spider), w.config, w.clock)
 
 
 @pytest.mark.parametrize(("name", "value"), [("min-replicas-to-write", "1"), ("maxmemory", "1")])
@@ -41,8 +41,8 @@ def test_node_waits_for_a_redis_that_refuses_writes(tmp_path: Path, crawl_name: 
             async def mend() -> None:
                 server.client.config_set(name, "0")
 
-            joining._try = start  # type: ignore[method-assign]
-            joining._rest = mend  # type: ignore[method-assign]
+            joining._try_to_join = start  # type: ignore[method-assign]
+            joining._wait_before_retry = mend  # type: ignore[method-assign]
             server.client.config_set(name, value)
             await joining.join(ENGINE)
             assert joining._has_warned
@@ -70,8 +70,8 @@ def test_start_begins_again_after_what_waiting_mends(
             async def at_once() -> None:
                 pass
 
-            joining._try = start  # type: ignore[method-assign]
-            joining._rest = at_once  # type: ignore[method-assign]
+            joining._try_to_join = start  # type: ignore[method-assign]
+            joining._wait_before_retry = at_once  # type: ignore[method-assign]
             await joining.join(ENGINE)
             assert next(tries, "tried twice") == "tried twice"
 

@@ -19,7 +19,7 @@ from bigcrawl.scheduler.adapter.fetch_errors import UrlRefusedError
 from bigcrawl.scheduler.adapter.live_requests import LiveRequests
 from bigcrawl.scheduler.adapter.request_codec import BODY_BYTES_MAX, ENTRY, LostRequestError
 from bigcrawl.scheduler.adapter.spider_intake import check_methods
-from bigcrawl.scheduler.adapter.values.codec import Values
+from bigcrawl.scheduler.adapter.values.codec import ValueCodec
 from bigcrawl.scheduler.adapter.values.taught_types import TaughtType
 from bigcrawl.scheduler.records.body import as_next_try, with_known
 from bigcrawl.scheduler.records.held import Stage
@@ -53,7 +53,7 @@ def live_of(*, keeps: bool = False) -> LiveRequests:
     """One of a process of its own."""
     spider, stats = HoldingSpider(), get_crawler(HoldingSpider).stats
     assert stats is not None
-    return LiveRequests(spider, Values(spider), stats, keeps=keeps)
+    return LiveRequests(spider, ValueCodec(spider), stats, keeps=keeps)
 
 
 def body_of(live: LiveRequests, request: Request, before: bytes | None = None) -> bytes:
@@ -162,7 +162,7 @@ def test_callback_that_was_renamed_is_that_of_the_next_try_too() -> None:
     stats = get_crawler(HoldingSpider).stats
     assert stats is not None
     names = {"parse_gone": "parse_page"}
-    here = LiveRequests(spider, Values(spider), stats, keeps=False, instead_of=lambda name: names.get(name, name))
+    here = LiveRequests(spider, ValueCodec(spider), stats, keeps=False, instead_of=lambda name: names.get(name, name))
     tried = here.decode(old).replace(meta={"added": threading.Lock()})
     body = body_of(here, tried, old)
     assert here.decode(body).callback == spider.parse_page
@@ -212,7 +212,7 @@ def test_objects_that_raise_whatever_they_are_asked(*, keeps: bool) -> None:
     odds += [{"x": Broken()}, {Key(): 1}, {"x": [{Broken(): Key()}]}]
     taught = {f"{__name__}.Broken": TaughtType(raising, raising)}
     for types in ({}, taught):
-        live = LiveRequests(spider, Values(spider, types=types), stats, keeps=keeps)
+        live = LiveRequests(spider, ValueCodec(spider, types=types), stats, keeps=keeps)
         before = plain_body(live)
         for odd in odds:
             assert body_of(live, Request(URL, meta=dict(odd)), before)
@@ -254,7 +254,7 @@ def test_method_of_another_package_is_refused_by_name() -> None:
     """Whoever writes to Redis could have it called; in `Links` it is no better."""
     spider, stats = BorrowingSpider(), get_crawler(HoldingSpider).stats
     assert stats is not None
-    live = LiveRequests(spider, Values(spider, ["tests"]), stats, keeps=False)
+    live = LiveRequests(spider, ValueCodec(spider, ["tests"]), stats, keeps=False)
     clean: Any = spider.clean
     with pytest.raises(RequestNotStorableError, match=r"callback is .*BIGCRAWL_STORED_PACKAGES does not list shutil"):
         body_of(live, Request(URL, clean, errback=spider.failed))
@@ -413,14 +413,14 @@ def test_lost_request_gets_to_its_errback(frontier: Any) -> None:
     held = held_url(1)
     held.start(0)
     held.fields = held.fields._replace(body=body_of(other, request))
-    built = frontier._build(frontier.node, held)
+    built = frontier._build_request(frontier.node, held)
     frontier.started.record_start(built, held)
     assert (built.url, built.errback) == (URL, spider.failed)
     assert "lost-from-memory" in str(frontier.started.refusal_of(built))
     assert held.stage is Stage.STARTED
     helpful = held_url(2)
     helpful.fields = helpful.fields._replace(body=body_of(other, request, plain_body(other)))
-    assert frontier.started.refusal_of(frontier._build(frontier.node, helpful)) is None
+    assert frontier.started.refusal_of(frontier._build_request(frontier.node, helpful)) is None
     assert not helpful.refusal
 
 

@@ -18,7 +18,18 @@ from scrapy.http import JsonRequest, XmlRpcRequest
 
 from bigcrawl.exceptions import ContractError, RequestNotStorableError
 from bigcrawl.links import Links
-from bigcrawl.scheduler.adapter.request_codec import PARENT, decode_body, decode_request, encode_request, links_encoder
+from bigcrawl.scheduler.adapter.request_codec import (
+    FOUND,
+    NO_ORIGIN,
+    PARENT,
+    PARENT_BYTES_MAX,
+    LinkOrigin,
+    decode_body,
+    decode_request,
+    encode_request,
+    links_encoder,
+    record_origin,
+)
 from bigcrawl.scheduler.records.body import look_at_address, look_at_body
 from bigcrawl.scheduler.records.member import Member, moved_member, order_of, pack_member, unpack_member
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, BatchFormatError, QueuedUrl, decode_batch, encode_batch
@@ -250,6 +261,25 @@ def test_whole_numbers_of_any_kind_are_priorities(given: Any, wanted: int, spide
         assert (type(arrived.priority), type(found)) == (int, int)
 
 
+@pytest.mark.parametrize("meta", [None, {"a": 1, "bigcrawl_found": [1, "192.0.2.1"]}])
+@pytest.mark.parametrize("priority", [0, -3])
+def test_link_comes_back_with_its_origin(meta: dict[str, Any] | None, priority: int, spider: ShopSpider) -> None:
+    """And not with that of its page, from which its meta may be copied."""
+    links = Links([URL], meta=meta, priority=priority)
+    origins = NO_ORIGIN, LinkOrigin("http://b.example/"), LinkOrigin("http://b.example/", 1_800_000_000, "192.0.2.7")
+    for origin in (*origins, LinkOrigin("", 1_800_000_000, "")):
+        request = decode_request(links_encoder(links, 3, origin=origin)(url_key(URL), URL).body, spider)
+        assert request.meta.get(PARENT, "") == origin.page
+        assert request.meta.get(FOUND) == ([origin.time_s, origin.address] if origin.time_s else None)
+        assert (request.url, request.priority, request.meta["depth"]) == (URL, priority, 3)
+    long = LinkOrigin("http://b.example/" + "x" * PARENT_BYTES_MAX, 1_800_000_000, "192.0.2.7")
+    request = decode_request(links_encoder(links, 3, origin=long)(url_key(URL), URL).body, spider)
+    assert (request.meta.get(PARENT, ""), request.meta[FOUND]) == ("", [1_800_000_000, "192.0.2.7"])
+    found: dict[str, Any] = {}
+    record_origin(found, long)
+    assert found == {FOUND: [1_800_000_000, "192.0.2.7"]}, "a request from a callback carries no long page either"
+
+
 @pytest.mark.parametrize("given", [0.5, "1", None, float("nan"), float("inf"), np.float64(1.5), Decimal(1)], ids=repr)
 def test_any_other_priority_is_refused_where_it_is_given(given: Any, spider: ShopSpider) -> None:
     """The error names the request and the value."""
@@ -400,7 +430,7 @@ def test_links_are_requests_in_little(spider: ShopSpider) -> None:
 @pytest.mark.parametrize("parent", ["", "http://b.example/page", "http://b.example/" + 1_024 * "x"])
 def test_a_link_says_on_which_page_it_was_found(spider: ShopSpider, fields: dict[str, Any], parent: str) -> None:
     """Unless that is not noted, or too long: it is stored with each link of the page."""
-    encoded = links_encoder(Links([], **fields), depth=3, parent=parent)(url_key(URL), URL)
+    encoded = links_encoder(Links([], **fields), depth=3, origin=LinkOrigin(parent))(url_key(URL), URL)
     found = decode_request(encoded.body, spider)
     assert found.meta.get(PARENT) == (parent if 0 < len(parent) < 1_024 else None)
     assert (found.url, found.priority, found.meta["depth"]) == (URL, fields.get("priority", 0), 3)

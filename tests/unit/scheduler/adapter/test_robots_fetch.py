@@ -20,9 +20,9 @@ from bigcrawl.politeness.robots_policy import BODY_BYTES_MAX
 from bigcrawl.scheduler.adapter.fetch_errors import UNPACKING, FetchAbortedError
 from bigcrawl.scheduler.adapter.request_codec import encode_request, links_encoder
 from bigcrawl.scheduler.adapter.robots_fetch import RobotsFetch, connection_of
-from bigcrawl.scheduler.adapter.values.codec import Values
+from bigcrawl.scheduler.adapter.values.codec import ValueCodec
 from bigcrawl.scheduler.gates.closed import Closed
-from bigcrawl.scheduler.gates.fetched import Fetched
+from bigcrawl.scheduler.gates.fetched import FetchedBody
 from tests.support.keys import request_key, url_key
 
 URL = "http://a.example/robots.txt"
@@ -53,7 +53,7 @@ def crawler_of(engine: Any) -> Any:
     return SimpleNamespace(engine=engine, stats=get_crawler().stats)
 
 
-def fetched(answer: Response | Exception) -> Fetched:
+def fetched(answer: Response | Exception) -> FetchedBody:
     crawler = crawler_of(Engine(answer))
     return asyncio.run(RobotsFetch(crawler)(URL))
 
@@ -86,20 +86,20 @@ def test_answer_is_told_with_what_decides_over_it() -> None:
         "Date": "now",
     }
     answer = Response(URL, status=301, body=b"moved", headers=headers)
-    assert fetched(answer) == Fetched(301, b"moved", "http://a.example/x", "public, max-age=9", "3", "4", "now")
-    assert fetched(Response(URL, status=404)) == Fetched(404)
+    assert fetched(answer) == FetchedBody(301, b"moved", "http://a.example/x", "public, max-age=9", "3", "4", "now")
+    assert fetched(Response(URL, status=404)) == FetchedBody(404)
 
 
 @pytest.mark.parametrize("flag", ["truncated-time", "dataloss"])
 def test_half_a_file_is_no_answer(flag: str) -> None:
     """It would forbid less than the whole one; as for any other file that cannot be had, the last copy holds."""
-    assert fetched(Response(URL, body=b"User-agent: *\nDis", flags=[flag])) == Fetched(None)
+    assert fetched(Response(URL, body=b"User-agent: *\nDis", flags=[flag])) == FetchedBody(None)
 
 
 def test_file_that_was_cut_for_its_size_is_an_answer() -> None:
     """More of it than counts has come."""
     body = b"#" * (BODY_BYTES_MAX + 1)
-    assert fetched(Response(URL, body=body, flags=["truncated"])) == Fetched(200, body)
+    assert fetched(Response(URL, body=body, flags=["truncated"])) == FetchedBody(200, body)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_file_that_was_cut_for_its_size_is_an_answer() -> None:
 )
 def test_failure_is_no_answer(error: Exception, failure: str) -> None:
     """Whatever it is, nothing is raised; where the host has failed, it is told how."""
-    assert fetched(error) == Fetched(None, failure=failure)
+    assert fetched(error) == FetchedBody(None, failure=failure)
 
 
 @pytest.mark.parametrize("error", [ValueError("odd"), NotSupported("no handler"), OSError("of a library")])
@@ -184,14 +184,14 @@ def test_proxy_is_told_the_name_and_password_of_the_page(
 
 def test_values_of_the_project_connect_too() -> None:
     """Such as an object of its own under a key that it has added; a message cannot name another one."""
-    values = Values(Spider("x"), ["tests"])
+    values = ValueCodec(Spider("x"), ["tests"])
     page = Request("http://a.example/", meta={"session": Session("a"), "proxy": WITHOUT})
     queued, _ = encode_request(
         page, Spider(name="x"), key_of=request_key, checked=True, url_bytes_max=8192, values=values
     )
     engine = Engine(Response(URL))
     crawler = crawler_of(engine)
-    for read in (values, Values(Spider("x"), [])):
+    for read in (values, ValueCodec(Spider("x"), [])):
         asyncio.run(RobotsFetch(crawler, ("session", "proxy"), read)(URL, like=queued.body))
     assert [request.meta.get("session") for request in engine.asked] == [Session("a"), None]
     assert [request.meta["proxy"] for request in engine.asked] == [WITHOUT] * 2
@@ -226,7 +226,7 @@ def test_a_head_is_told_with_type_and_size() -> None:
     engine = Engine(Response(URL, status=200, headers=headers, flags=["dataloss"]))
     crawler = crawler_of(engine)
     found = asyncio.run(RobotsFetch(crawler)(URL, "HEAD"))
-    assert found == Fetched(200, content_type=b"application/pdf", content_length=b"99999999")
+    assert found == FetchedBody(200, content_type=b"application/pdf", content_length=b"99999999")
     assert (engine.asked[0].method, engine.asked[0].meta["download_maxsize"]) == ("HEAD", 0)
 
 

@@ -30,7 +30,7 @@ def test_stop_is_noticed_while_the_pump_waits(tmp_path: Path, monkeypatch: pytes
         departure = SimpleNamespace(stop=lambda: returned.append("stopped"))
         node = SimpleNamespace(departure=departure, handout=handout)
         frontier.attach(cast("Any", node), Spider(name="test"))
-        downloader = SimpleNamespace(abort=aborted.set)
+        downloader = SimpleNamespace(abort_all=aborted.set)
         slot = SimpleNamespace(closing=None, inprogress=set())
         engine = SimpleNamespace(_slot=slot, downloader=downloader, running=True)
         monkeypatch.setattr(frontier._crawler, "_engine", engine)

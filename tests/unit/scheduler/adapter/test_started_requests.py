@@ -30,7 +30,7 @@ def test_time_that_ran_out_tells_of_a_crowd_where_an_answer_had_begun(
     frontier = new_scheduler(tmp_path)
     times: list[tuple[str, int]] = []
     over: list[HeldUrl] = []
-    crowd = SimpleNamespace(note=lambda host, took_ms: times.append((host, took_ms)))
+    crowd = SimpleNamespace(record_answer=lambda host, took_ms: times.append((host, took_ms)))
     fetches = SimpleNamespace(record_answered=lambda held, _: over.append(held))
     handout = SimpleNamespace(crowd=crowd, fetches=fetches, lease=SimpleNamespace(is_valid=True))
     frontier.attach(cast("Any", SimpleNamespace(handout=handout)), Spider(name="test"))

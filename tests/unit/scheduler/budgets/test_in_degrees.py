@@ -14,7 +14,7 @@ from bigcrawl.scheduler.budgets.in_degrees import (
     LOWEST,
     CountsFormatError,
     InDegreeCounts,
-    Ranks,
+    InDegreeRanks,
     bins_of,
     sum_published,
 )
@@ -53,20 +53,20 @@ def test_an_in_degree_is_in_the_bin_whose_bounds_hold_it() -> None:
 def test_plds_move_from_bin_to_bin() -> None:
     """A PLD leaves the bin of its in-degree and enters that of the next one; from 0 it is new, to 0 forgotten."""
     at_first = counts(1, 1, 5, 70)
-    assert at_first.moved(array(1, 0, 5), array(2, 1, 70)) == counts(1, 2, 1, 70, 70)
-    assert at_first.moved(array(5), array(0)) == counts(1, 1, 70)
+    assert at_first.after_changes(array(1, 0, 5), array(2, 1, 70)) == counts(1, 2, 1, 70, 70)
+    assert at_first.after_changes(array(5), array(0)) == counts(1, 1, 70)
     assert at_first == counts(70, 5, 1, 1)
 
 
 def test_a_pld_may_move_twice_in_a_batch() -> None:
     """DRUM answers an increment with the value before each entry: 1 to 2 and 2 to 3 is 1 to 3."""
-    assert counts(1, 9).moved(array(1, 2), array(2, 3)) == counts(3, 9)
+    assert counts(1, 9).after_changes(array(1, 2), array(2, 3)) == counts(3, 9)
 
 
 def test_plds_that_were_never_there_cannot_leave() -> None:
     """Counts and table have parted: said at once, not when ranks are wrong."""
-    with pytest.raises(ContractError, match="2 more PLDs left in-degree 7 than were counted there"):
-        counts(7, 8).moved(array(7, 7, 7), array(8, 8, 8))
+    with pytest.raises(ContractError, match="2 more PLDs have left in-degree 7 than were counted there"):
+        counts(7, 8).after_changes(array(7, 7, 7), array(8, 8, 8))
 
 
 def test_plds_of_in_degree_0_are_not_counted() -> None:
@@ -112,23 +112,23 @@ def test_one_damaged_publication_stops_no_other() -> None:
 
 def test_those_of_one_in_degree_share_the_last_ones_rank() -> None:
     """Below 64 a rank is exact: the number of PLDs with this in-degree or more."""
-    ranks = Ranks(counts(*[1] * 1000, 2, 2, 3, 50))
+    ranks = InDegreeRanks(counts(*[1] * 1000, 2, 2, 3, 50))
     in_degrees = array(50, 49, 3, 2, 1, 0)
-    assert ranks.worst(in_degrees).tolist() == [1, 1, 2, 4, 1004, 1004]
-    assert ranks.likely(in_degrees).tolist() == [1, 1, 2, 4, 1004, 1004]
+    assert ranks.worst_ranks(in_degrees).tolist() == [1, 1, 2, 4, 1004, 1004]
+    assert ranks.likely_ranks(in_degrees).tolist() == [1, 1, 2, 4, 1004, 1004]
 
 
 def test_within_a_wide_bin_the_higher_in_degree_has_the_better_likely_rank() -> None:
     """From 64 on the worst rank is that of the bin's last, the likely one lies in between."""
-    ranks = Ranks(counts(*[64] * 4, *[71] * 5, 500))
-    assert ranks.worst(array(64, 68, 71)).tolist() == [10, 10, 10]
-    assert ranks.likely(array(64, 68, 71)).tolist() == [10, 6, 3]
+    ranks = InDegreeRanks(counts(*[64] * 4, *[71] * 5, 500))
+    assert ranks.worst_ranks(array(64, 68, 71)).tolist() == [10, 10, 10]
+    assert ranks.likely_ranks(array(64, 68, 71)).tolist() == [10, 6, 3]
 
 
 def test_an_in_degree_newer_than_the_counts_has_a_rank() -> None:
     """Beyond the best that was counted, and before anything was, it is the first."""
-    assert Ranks(counts(3)).worst(array(4_000_000_000)).tolist() == [1]
-    assert Ranks(EMPTY_COUNTS).likely(array(0, 1, 9)).tolist() == [1, 1, 1]
+    assert InDegreeRanks(counts(3)).worst_ranks(array(4_000_000_000)).tolist() == [1]
+    assert InDegreeRanks(EMPTY_COUNTS).likely_ranks(array(0, 1, 9)).tolist() == [1, 1, 1]
 
 
 def test_links_are_the_sum_of_in_degrees() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bigcrawl.scheduler.budgets.new_hosts import FREE_HOSTS, NewHosts, place_with_hosts
-from bigcrawl.scheduler.budgets.placement import OVER_BUDGET, RECORD, Window, place
+from bigcrawl.scheduler.budgets.placement import OVER_BUDGET, RECORD, TurnWindow, place_urls
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from tests.support.worlds.partition_world import PartitionWorld, SetBudgets, make_url, pld_of
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 BUDGET = 10
 TURNS = 30
-OPEN = Window(first=1, last=4, generation=1, is_rereading=False, quantum=1)
+OPEN = TurnWindow(first=1, last=4, generation=1, is_rereading=False, quantum=1)
 LIMITS = PartitionLimits(host_hot_max=10_000, host_hot_low=10_000)
 
 
@@ -54,7 +54,7 @@ def test_host_is_known_when_its_robots_txt_has_a_place() -> None:
 def test_without_new_hosts_all_is_as_ever() -> None:
     whose, budgets = np.zeros(9, dtype=np.intp), np.array([2], dtype=np.uint32)
     records = np.zeros(1, dtype=RECORD)
-    expected = place(whose, records, budgets, OPEN, reread=False)
+    expected = place_urls(whose, records, budgets, OPEN, reread=False)
     new = NewHosts(np.zeros(9, dtype=np.bool_), np.zeros(9, dtype=np.uint64))
     found, _ = place_with_hosts(new, whose, records, budgets, OPEN, reread=False)
     assert found.turns.tolist() == expected.turns.tolist()

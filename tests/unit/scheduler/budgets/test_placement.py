@@ -9,20 +9,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcrawl.scheduler.budgets.placement import OVER_BUDGET, RECORD, TIER_SHIFT, Window, ordinals, place
+from bigcrawl.scheduler.budgets.placement import (
+    OVER_BUDGET,
+    RECORD,
+    TIER_SHIFT,
+    TurnWindow,
+    ordinals_within_plds,
+    place_urls,
+)
 
 EXTRA = 1 << TIER_SHIFT
-OPEN = Window(first=5, last=9, generation=3, is_rereading=False, quantum=1)
+OPEN = TurnWindow(first=5, last=9, generation=3, is_rereading=False, quantum=1)
 
 
 def records_of(*rows: tuple[int, int, int]) -> np.ndarray:
     return np.array([(7, *row, 0) for row in rows], dtype=RECORD)
 
 
-def place_one(count: int, record: tuple[int, int, int], budget: int, window: Window = OPEN, *, reread: bool = False):
+def place_one(
+    count: int, record: tuple[int, int, int], budget: int, window: TurnWindow = OPEN, *, reread: bool = False
+):
     """Where `count` URLs of one PLD go: turns, tiers, its record."""
     whose = np.zeros(count, dtype=np.intp)
-    turns, tiers, after = place(whose, records_of(record), np.array([budget], dtype=np.uint32), window, reread=reread)
+    turns, tiers, after = place_urls(
+        whose, records_of(record), np.array([budget], dtype=np.uint32), window, reread=reread
+    )
     assert after["in_degree"].tolist() == [7]
     return turns.tolist(), tiers.tolist(), after[0].tolist()[1:4]
 
@@ -112,8 +123,8 @@ def test_what_fails_again_bars_what_is_behind_it() -> None:
 
 def test_ordinals_count_each_pld_apart() -> None:
     """Each URL's number among those of its PLD."""
-    assert ordinals(np.array([2, 0, 2, 2, 0, 1]), 4).tolist() == [0, 0, 1, 2, 1, 0]
-    assert ordinals(np.array([], dtype=np.intp), 3).tolist() == []
+    assert ordinals_within_plds(np.array([2, 0, 2, 2, 0, 1]), 4).tolist() == [0, 0, 1, 2, 1, 0]
+    assert ordinals_within_plds(np.array([], dtype=np.intp), 3).tolist() == []
 
 
 class Row(NamedTuple):
@@ -125,7 +136,7 @@ class Row(NamedTuple):
 class Model:
     """One URL at a time, in plain numbers."""
 
-    window: Window
+    window: TurnWindow
     budgets: list[int]
     records: dict[int, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0, 0]))
 
@@ -155,18 +166,18 @@ rows = st.lists(st.builds(Row, st.integers(0, 3), st.booleans()), max_size=60)
 )
 def test_many_at_once_are_as_one_at_a_time(batches: list[tuple[list[Row], int, bool, int, list[int]]]) -> None:
     """Placing a batch is placing its URLs one after the other, as turns and generations go on."""
-    model = Model(Window(0, 3, 1, False, 1), [])
+    model = Model(TurnWindow(0, 3, 1, False, 1), [])
     records = np.zeros(4, dtype=RECORD)
     turn = 0
     for batch, moved, begins, quantum, budgets in batches:
         turn += moved
         model.budgets = budgets
         generation = model.window.generation + begins
-        model.window = window = Window(turn, turn + 3, generation, begins, quantum)
+        model.window = window = TurnWindow(turn, turn + 3, generation, begins, quantum)
         for reread in (False, True) if begins else (False,):
             whose = np.array([row.pld for row in batch if row.reread == reread], dtype=np.intp)
             expected = [model.place(pld, reread=reread) for pld in whose.tolist()]
-            placed = place(whose, records, np.array(budgets, dtype=np.uint32), window, reread=reread)
+            placed = place_urls(whose, records, np.array(budgets, dtype=np.uint32), window, reread=reread)
             assert placed.turns.tolist() == [turn for turn, _ in expected]
             passed = placed.turns != OVER_BUDGET
             assert placed.tiers[passed].tolist() == [tier for turn, tier in expected if turn != OVER_BUDGET]

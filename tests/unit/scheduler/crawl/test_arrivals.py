@@ -159,8 +159,11 @@ def test_notices_that_came_with_the_orders_are_not_asked_for_again(
             assert told
             assert w.client.round_trips == before
             assert not arrivals.came.is_set()
-            command = arrivals.command
-            rows = await w.client.command(*command)
+            with arrivals.reading() as command:
+                before = w.client.round_trips
+                assert await arrivals.take() == set()
+                assert w.client.round_trips == before, "the notices are just being read"
+                rows = await w.client.command(*command)
             await other.parts.crawl.arrivals.tell([1])
             await arrivals.take()
             arrivals.record_read(command, rows)

@@ -139,9 +139,7 @@ def test_another_spider_is_refused_by_its_name_before_any_setting(
         await opened(tmp_path, crawl_name, redis_url)
         async with connected(redis_url) as client:
             await take_for_spider(client, make_config(tmp_path, crawl_name).crawl.replace(spider="one"))
-            with pytest.raises(
-                ConfigError, match=r"is that of spider 'one'.*give this one a BIGCRAWL_CRAWL of its own"
-            ):
+            with pytest.raises(ConfigError, match=r"belongs to spider 'one'.*give this spider its own BIGCRAWL_CRAWL"):
                 await opened_by("two")
             with pytest.raises(ConfigError, match="BIGCRAWL_PARTITIONS"):
                 await opened_by("one")
@@ -255,7 +253,7 @@ def test_crawl_that_has_fetched_nothing_begins_anew_in_a_redis_that_lost_it(
         again = await opened(tmp_path, crawl_name, redis_url)
         assert again.crawl_id == first.crawl_id
         assert again.keys.of_url(URL) == first.keys.of_url(URL)
-        assert "it starts again" in caplog.text
+        assert "it starts from scratch" in caplog.text
         async with connected(redis_url) as client:
             await client.command("DEL", CrawlKeys(crawl_name).crawl)
         with pytest.raises(ConfigError, match="fixed for the crawl's life"):
@@ -274,7 +272,7 @@ def test_directory_that_was_lost_is_refused(
         await opened(tmp_path / "first", crawl_name, redis_url)
         async with connected(redis_url) as client:
             await client.command("HSET", PartitionKeys(crawl_name, 3).state, "committed", "1")
-        with pytest.raises(ConfigError, match=r"BIGCRAWL_STATE_DIR.* start anew with BIGCRAWL_FRESH=1"):
+        with pytest.raises(ConfigError, match=r"BIGCRAWL_STATE_DIR.* start from scratch with BIGCRAWL_FRESH=1"):
             await opened(tmp_path / "third", crawl_name, redis_url)
         await delete_crawl(make_config(tmp_path / "third", crawl_name, redis_url))
         assert (await opened(tmp_path / "third", crawl_name, redis_url)).is_new

@@ -15,6 +15,7 @@ from bigcrawl.clock import ManualClock
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
+from bigcrawl.redisdb.scripts import NOTHING_MADE
 from bigcrawl.scheduler.crawl.history import EVERY_MS, TIME_S, packed, read_history
 from bigcrawl.scheduler.crawl.samples import FRESH, OLD_MAX, ROWS_MAX, Samples, thinned_out
 from bigcrawl.scheduler.crawl.survey import Survey, survey
@@ -211,7 +212,7 @@ class Client:
 def test_sample_that_failed_is_left_out() -> None:
     """It is not tried again: the next one comes in ten seconds."""
     client: Any = Client(TransientStoreError("away"))
-    membership: Any = type("Alone", (), {"reports": {}, "node": "n"})
+    membership: Any = type("Alone", (), {"reports": {}, "node": "n", "made_by_all": NOTHING_MADE})
     samples = Samples(client, "crawl", membership)
 
     async def scenario() -> None:
@@ -247,7 +248,7 @@ async def test_full_redis_refuses_samples_and_nothing_else_happens(tmp_path: Pat
 @awaited
 async def test_rows_in_redis_are_thinned_out(crawl_name: str, redis_url: str) -> None:
     """Whatever came late, or twice."""
-    membership: Any = type("Alone", (), {"reports": {}, "node": "n"})
+    membership: Any = type("Alone", (), {"reports": {}, "node": "n", "made_by_all": NOTHING_MADE})
     async with connected(redis_url) as client:
         await client.ping()
         key, now = CrawlKeys(crawl_name).history, client.now_ms() // EVERY_MS

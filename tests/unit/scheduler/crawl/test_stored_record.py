@@ -11,37 +11,25 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.crawl import stored_record
 from bigcrawl.scheduler.crawl.crawl_record import RECORD_FILE, CrawlRecord, open_record
-from bigcrawl.store.objects import Objects
-from tests.support.servers.s3_server import new_bucket, s3_server
+from bigcrawl.store.objects import ObjectStore
 from tests.unit.scheduler.world import connected, make_config
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
 
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    with s3_server() as url:
-        yield url
-
-
-@pytest.fixture(
-    params=["file", pytest.param("s3", marks=pytest.mark.long("a store whose contract is tested in tests/contract"))]
-)
-def new_store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
-    """Make an empty store and return its URL."""
+@pytest.fixture
+def new_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
+    """Make an empty store and return its URL; that stores are alike is asked by tests/contract/test_store.py."""
     monkeypatch.setattr(stored_record, "SEEN_S", 0.1)
-    if request.param == "s3":
-        endpoint = request.getfixturevalue("endpoint")
-        return lambda: new_bucket(endpoint, monkeypatch)
     numbers = iter(range(100))
     return lambda: f"file://{tmp_path}/store{next(numbers)}"
 
 
 async def opened(place: Path, name: str, redis_url: str, store: str) -> CrawlRecord:
     """A node with a state directory of its own."""
-    objects = Objects(store)
+    objects = ObjectStore(store)
     try:
         async with connected(redis_url) as client:
             return await open_record(client, make_config(place, name).crawl, objects)
@@ -50,7 +38,7 @@ async def opened(place: Path, name: str, redis_url: str, store: str) -> CrawlRec
 
 
 def names_in(store: str, crawl: str) -> list[str]:
-    objects = Objects(store)
+    objects = ObjectStore(store)
     try:
         return sorted(objects.list(crawl))
     finally:
@@ -72,7 +60,7 @@ def test_nodes_with_different_stores_are_no_one_crawl(
         records = [record for record in started if isinstance(record, CrawlRecord)]
         assert (len(records), len(refused)) == (2, 4), started
         for error in refused:
-            assert "was begun in another store than this node finds at" in str(error)
+            assert "was begun in a store other than the one at" in str(error)
         used = [store for store in stores if names_in(store, crawl_name)]
         assert len(used) == 1
         assert len(names_in(used[0], crawl_name)) == 2  # the record and the id
@@ -91,7 +79,7 @@ def test_crawl_that_another_node_begins_meanwhile_is_joined(
         has_points = stored_record._has_points
         records: list[CrawlRecord | None] = []
 
-        def begun_first(objects: Objects, crawl: str) -> bool:
+        def begun_first(objects: ObjectStore, crawl: str) -> bool:
             if not records:
                 records.append(None)
                 records[0] = asyncio.run(opened(tmp_path / "a", crawl_name, redis_url, store))
@@ -120,11 +108,11 @@ def test_crawl_begun_before_stores_had_an_id_gets_one(
             await client.command("HDEL", CrawlKeys(crawl_name).crawl, "store_id")
         for name in names_in(store, crawl_name):
             if not name.endswith("crawl.json"):
-                Objects(store).delete([name])
+                ObjectStore(store).delete([name])
         again = await opened(tmp_path / "a", crawl_name, redis_url, store)
         assert again.crawl_id == first.crawl_id
-        Objects(other).put(f"{crawl_name}/crawl.json", Objects(store).get(f"{crawl_name}/crawl.json") or b"")
-        with pytest.raises(ConfigError, match="in another store"):
+        ObjectStore(other).put(f"{crawl_name}/crawl.json", ObjectStore(store).get(f"{crawl_name}/crawl.json") or b"")
+        with pytest.raises(ConfigError, match="in a store other than"):
             await opened(tmp_path / "b", crawl_name, redis_url, other)
         assert (await opened(tmp_path / "b", crawl_name, redis_url, store)).crawl_id == first.crawl_id
 
@@ -140,7 +128,7 @@ def test_copy_of_the_store_elsewhere_is_the_store(
         store, copy = new_store(), new_store()
         first = await opened(tmp_path / "a", crawl_name, redis_url, store)
         for name in names_in(store, crawl_name):
-            Objects(copy).put(name, Objects(store).get(name) or b"")
+            ObjectStore(copy).put(name, ObjectStore(store).get(name) or b"")
         assert (await opened(tmp_path / "a", crawl_name, redis_url, copy)).crawl_id == first.crawl_id
 
     asyncio.run(scenario())
@@ -153,7 +141,7 @@ def test_node_that_died_while_it_began_the_crawl_hinders_nobody(
 
     async def scenario() -> None:
         store = new_store()
-        Objects(store).put(f"{crawl_name}/store-of-a-dead-node", b"")
+        ObjectStore(store).put(f"{crawl_name}/store-of-a-dead-node", b"")
         await opened(tmp_path / "a", crawl_name, redis_url, store)
         async with connected(redis_url) as client:
             await client.command("DEL", CrawlKeys(crawl_name).crawl)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
-from bigcrawl.redisdb.scripts import Claim, Ended, Identity
+from bigcrawl.redisdb.scripts import EndedUrl, GrantedClaim, Identity
 from bigcrawl.scheduler.crawl.survey import AT_ONCE, FinishCheck, Survey, survey
 from bigcrawl.scheduler.records.inbox_entry import id_order
 from tests.unit.scheduler.gates.test_speed import awaited
@@ -41,7 +41,7 @@ async def own(client: RedisClient, crawl: str, partition: int = 0) -> tuple[Part
         delay_ms=0,
     )
     [claim] = await client.run([call])
-    assert isinstance(claim, Claim)
+    assert isinstance(claim, GrantedClaim)
     return keys, Identity("n", claim.epoch, 1)
 
 
@@ -59,7 +59,7 @@ def test_sums_are_over_all_partitions(crawl_name: str, redis_url: str) -> None:
                 keys, who = await own(client, crawl_name, partition)
                 await admit(client, keys, who, "a.example", "b.example", "b.example")
                 await client.run([scripts.exchange_urls(keys, who, 1, 1, 0, 0)])
-                ended = [Ended(0, 60_000, b"", "status:200", 12)]
+                ended = [EndedUrl(0, 60_000, b"", "status:200", 12)]
                 await client.run([scripts.exchange_urls(keys, who, 1, 0, 0, 0, ended)])
                 await client.run([scripts.append_batch(keys, "n", 1, 1, b"batch", 7)])
                 await client.run([scripts.exchange_urls(keys, who, 1, 1, 0, 0)])
@@ -121,7 +121,7 @@ def expected_of(views: Sequence[PartitionView]) -> Survey:
         seen.urls_disk += on_disk
         seen.urls_queued += queued
         seen.urls_taken += view.taken
-        seen.inboxes_unfolded += not queued and id_order(view.inbox_id) > id_order(view.folded)
+        seen.inboxes_unfolded += not queued and id_order(view.inbox_id) > id_order(view.last_folded_entry)
         seen.batches_pending += view.count("chosen") > view.count("admitted")
         seen.rows_untold += view.count("untold")
         if seen.first_with_work is None and not seen.is_empty:
@@ -214,7 +214,7 @@ def test_crawl_is_finished_at_the_second_look_that_sees_nothing_new(crawl_name: 
             assert not await check.look()
             await admit(client, keys, who, "a.example")
             await client.run([scripts.exchange_urls(keys, who, 1, 1, 0, 0)])
-            await client.run([scripts.exchange_urls(keys, who, 1, 0, 0, 0, [Ended(0, 0)])])
+            await client.run([scripts.exchange_urls(keys, who, 1, 0, 0, 0, [EndedUrl(0, 0)])])
             assert not await check.look(), "something came and went between the two looks"
             assert await check.look()
             assert await check.is_announced(await survey(client, crawl_name, 1))
@@ -235,7 +235,7 @@ async def test_word_of_the_end_that_arrives_late_is_not_believed(crawl_name: str
         await check.take_back()
         await admit(client, keys, who, "a.example")
         await client.run([scripts.exchange_urls(keys, who, 1, 1, 0, 0)])
-        await client.run([scripts.exchange_urls(keys, who, 1, 0, 0, 0, [Ended(0, 0)])])
+        await client.run([scripts.exchange_urls(keys, who, 1, 0, 0, 0, [EndedUrl(0, 0)])])
         await client.command(*said, word)
         assert not await FinishCheck(client, crawl_name, 1).look()
 
@@ -260,9 +260,9 @@ async def test_partition_that_was_not_empty_is_looked_at_alone(crawl_name: str, 
         assert asked == [partitions, 1, 1]
         await run([scripts.exchange_urls(keys, who, 1, 1, 0, 0)])
         assert not await check.look(), "it is taken"
-        await run([scripts.exchange_urls(keys, who, 1, 0, 0, 0, [Ended(0, 0)])])
+        await run([scripts.exchange_urls(keys, who, 1, 0, 0, 0, [EndedUrl(0, 0)])])
         assert [await check.look() for _ in range(2)] == [False, True]
-        assert asked[3:] == [1, 1, partitions, partitions]
+        assert asked[3:] == [1, 1, partitions, partitions, 1], "and the end is announced"
 
 
 def test_crawl_with_urls_anywhere_is_not_finished(crawl_name: str, redis_url: str) -> None:
@@ -283,7 +283,7 @@ def test_crawl_with_urls_anywhere_is_not_finished(crawl_name: str, redis_url: st
             assert [await check.look() for _ in range(3)] == [False] * 3
             await client.run([scripts.exchange_urls(keys, who, 1, 1, 0, 0)])
             assert [await check.look() for _ in range(3)] == [False] * 3
-            await client.run([scripts.exchange_urls(keys, who, 1, 0, 0, 0, [Ended(0, 0)])])
+            await client.run([scripts.exchange_urls(keys, who, 1, 0, 0, 0, [EndedUrl(0, 0)])])
             assert [await check.look() for _ in range(2)] == [False, True]
 
     asyncio.run(scenario())

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.scheduler.crawl.arrivals import Arrivals
 from bigcrawl.scheduler.gates.address_check import AddressCheck
-from bigcrawl.scheduler.gates.delays import Paces
-from bigcrawl.scheduler.gates.lookups import Lookups
-from bigcrawl.scheduler.gates.passages import Passages
-from bigcrawl.scheduler.gates.robots import Robots
+from bigcrawl.scheduler.gates.delays import HostDelays
+from bigcrawl.scheduler.gates.lookups import LookupLimits
+from bigcrawl.scheduler.gates.passages import GatePassages
+from bigcrawl.scheduler.gates.robots import RobotsGate
 from bigcrawl.scheduler.gates.robots_redirects import RobotsRedirects
 from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
-from bigcrawl.scheduler.gates.spaces import Spaces
-from bigcrawl.scheduler.gates.starts import HeadFirst, Starts
+from bigcrawl.scheduler.gates.spaces import PolitenessSpaces
+from bigcrawl.scheduler.gates.starts import FetchStarts, HeadFirst, HostLoans
 from bigcrawl.scheduler.handout.host_gaps import HostGaps
 from bigcrawl.scheduler.node.set_aside import Aside
 from bigcrawl.scheduler.records.held_urls import HeldUrls
@@ -49,7 +49,7 @@ class Gates:
         client: RedisClient,
         clock: Clock,
         dns: DnsCache | None = None,
-        lookups: Lookups | None = None,
+        lookups: LookupLimits | None = None,
         resolves_here: Callable[[str], bool] = lambda host: True,
     ) -> None:
         self.config = config
@@ -57,7 +57,7 @@ class Gates:
         self.clock = clock
         self.unidentified: list[ConfigError] = []
         nothing_owned: Any = SimpleNamespace(owned={})
-        urls, paces = HeldUrls(), Paces(config)
+        urls, paces = HeldUrls(), HostDelays(config)
         self.paces = paces
         self.answers: list[tuple[int | None, int]] = []  # to requests for robots.txt
         self.aside = Aside(client, urls, nothing_owned, 1)
@@ -65,17 +65,17 @@ class Gates:
         self.addresses = AddressCheck(
             config.politeness,
             dns or DnsCache(resolve, clock),
-            lookups or Lookups(config, clock, str, _budget_of),
+            lookups or LookupLimits(config, clock, str, _budget_of),
             self.aside,
             resolves_here,
             self.unidentified.append,
         )
-        spaces = Spaces(config.pace, paces, lambda host: host)
-        self.passages = Passages("node", client, clock, paces, spaces, config.crawl.name)
+        spaces = PolitenessSpaces(config.pace, paces, lambda host: host)
+        self.passages = GatePassages("node", client, clock, paces, spaces, config.crawl.name)
 
-    def starts(self, try_start: Callable[[tuple[Space, ...], int], int] = lambda gaps, until_ms: 0) -> Starts:
+    def starts(self, try_start: Callable[[tuple[Space, ...], int], int] = lambda gaps, until_ms: 0) -> FetchStarts:
         """When fetches may start; the speed is not limited."""
-        return Starts(self.addresses, self.passages, self.shared_hosts, self.clock, _at_once, try_start)
+        return FetchStarts(self.addresses, self.passages, self.shared_hosts, self.clock, _at_once, try_start)
 
     def robots(
         self,
@@ -83,11 +83,11 @@ class Gates:
         *,
         host_fails: Callable[[str], bool] = lambda host: True,
         try_start: Callable[[tuple[Space, ...], int], int] = lambda gaps, until_ms: 0,
-    ) -> Robots:
+    ) -> RobotsGate:
         """The rules of one more node of the crawl."""
         starts = self.starts(try_start)
         redirects = self.redirects(fetch, starts)
-        return Robots(self.config, self.client, self.clock, starts, redirects, self.paces, host_fails)
+        return RobotsGate(self.config, self.client, self.clock, starts, redirects, self.paces, host_fails)
 
     def heads(self, fetch: Fetch) -> HeadFirst:
         """What is asked by HEAD first, by the world's settings."""
@@ -95,7 +95,7 @@ class Gates:
         gaps, longest_ms = HostGaps(self.clock, self.paces, 1), self.config.politeness.retry_after_max_ms
         return HeadFirst(HeadRules(self.config), starts, fetch, gaps, longest_ms)
 
-    def redirects(self, fetch: Fetch, starts: Starts) -> RobotsRedirects:
+    def redirects(self, fetch: Fetch, starts: FetchStarts) -> RobotsRedirects:
         """All hosts are of partition 0."""
         gaps = HostGaps(self.clock, self.paces, 1)
         crawl: Any = SimpleNamespace(
@@ -105,7 +105,8 @@ class Gates:
             arrivals=Arrivals(self.client, self.config.crawl.name),
             partition_of_host=lambda host: 0,
         )
-        return RobotsRedirects(crawl, starts, fetch, gaps, lambda *answer: self.answers.append(answer))
+        loans = HostLoans(crawl, starts)
+        return RobotsRedirects(crawl, starts, loans, fetch, gaps, lambda *answer: self.answers.append(answer))
 
 
 async def _at_once() -> None:
@@ -131,6 +132,6 @@ def gates_of(w: World) -> Gates:
     return Gates(w.config, w.client, w.clock)
 
 
-def rules_of(w: World, **options: Any) -> Robots:
+def rules_of(w: World, **options: Any) -> RobotsGate:
     """The rules of one more node of the crawl."""
     return gates_of(w).robots(w.web, **options)

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from bigcrawl.exceptions import TransientStoreError
-from bigcrawl.scheduler.gates.batcher import TOGETHER_MAX, Batcher
+from bigcrawl.scheduler.gates.batcher import TOGETHER_MAX, QuestionBatcher
 from tests.support.running.turns import loop_turns
 
 
@@ -32,7 +32,7 @@ def test_who_asks_at_the_same_time_goes_together() -> None:
 
     async def scenario() -> None:
         oracle = Oracle()
-        asker = Batcher(oracle.answer)
+        asker = QuestionBatcher(oracle.answer)
         first = [asyncio.create_task(asker.ask(number)) for number in (1, 2, 3)]
         await loop_turns()
         later = [asyncio.create_task(asker.ask(number)) for number in range(10, 10 + TOGETHER_MAX + 1)]
@@ -53,7 +53,7 @@ def test_error_of_one_is_raised_to_who_asked_it_and_error_of_all_to_all() -> Non
     async def scenario() -> None:
         oracle = Oracle()
         oracle.may_answer.set()
-        asker = Batcher(oracle.answer)
+        asker = QuestionBatcher(oracle.answer)
         good, bad = await asyncio.gather(asker.ask(4), asker.ask(0), return_exceptions=True)
         assert good == 8
         assert isinstance(bad, ValueError)
@@ -71,7 +71,7 @@ def test_who_gives_up_is_not_waited_for() -> None:
 
     async def scenario() -> None:
         oracle = Oracle()
-        asker = Batcher(oracle.answer)
+        asker = QuestionBatcher(oracle.answer)
         under_way, other = asyncio.create_task(asker.ask(1)), asyncio.create_task(asker.ask(2))
         await loop_turns()
         waiting, last = asyncio.create_task(asker.ask(3)), asyncio.create_task(asker.ask(4))
@@ -89,7 +89,7 @@ def test_nobody_waits_for_ever_when_the_asker_is_cancelled() -> None:
     """As when the loop ends."""
 
     async def scenario() -> None:
-        asker = Batcher(Oracle().answer)
+        asker = QuestionBatcher(Oracle().answer)
         asks = [asyncio.create_task(asker.ask(number)) for number in (1, 2)]
         await loop_turns()
         asks.append(asyncio.create_task(asker.ask(3)))

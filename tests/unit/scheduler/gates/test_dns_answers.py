@@ -13,7 +13,7 @@ from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.politeness.dns_cache import DnsAnswer, DnsCache, DnsError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.gates import dns_answers as shared_answers
-from bigcrawl.scheduler.gates.dns_answers import SharedAnswers
+from bigcrawl.scheduler.gates.dns_answers import SharedDnsAnswers
 from tests.support.redis_servers.one_clock import ask_no_more
 from tests.unit.scheduler.world import connected, resolve, world
 
@@ -27,16 +27,16 @@ BOTH = DnsAnswer(("192.0.2.1", "2001:db8::1"), 60_000)
 
 
 @asynccontextmanager
-async def store(redis_url: str, crawl: str, cells: int = 1_000) -> AsyncIterator[tuple[SharedAnswers, RedisClient]]:
+async def store(redis_url: str, crawl: str, cells: int = 1_000) -> AsyncIterator[tuple[SharedDnsAnswers, RedisClient]]:
     async with connected(redis_url) as client:
-        made = SharedAnswers(client, CrawlKeys(crawl), cells)
+        made = SharedDnsAnswers(client, CrawlKeys(crawl), cells)
         try:
             yield made, client
         finally:
             await made.close()
 
 
-async def told(answers: SharedAnswers) -> None:
+async def told(answers: SharedDnsAnswers) -> None:
     """Wait until Redis knows what it was told."""
     while answers._talk is not None and not answers._talk.done():
         await answers._talk

@@ -14,9 +14,9 @@ import pytest
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.scheduler.crawl.fetched_elsewhere import FetchedElsewhere
 from bigcrawl.scheduler.crawl.fingerprints import Fingerprints
-from bigcrawl.scheduler.gates.batcher import Batcher
+from bigcrawl.scheduler.gates.batcher import QuestionBatcher
 from bigcrawl.scheduler.gates.closed import Closed
-from bigcrawl.scheduler.gates.fetched import Fetched
+from bigcrawl.scheduler.gates.fetched import FetchedBody
 from bigcrawl.scheduler.gates.gatekeeper import EARLY_MS, STORE_RETRY_MS, Gatekeeper
 from bigcrawl.scheduler.node.forbidden_sweep import Sweeper
 from bigcrawl.scheduler.records.held import HeldUrl, Stage
@@ -65,7 +65,7 @@ class Gate:
         parts = Gates(w.config, w.client, w.clock, resolves_here=resolves_here)
         self.robots = parts.robots(w.web)
         self.fingerprints = Fingerprints(w.client, w.config.crawl.name)
-        self.elsewhere = FetchedElsewhere(Batcher(self.fingerprints.have).ask)
+        self.elsewhere = FetchedElsewhere(QuestionBatcher(self.fingerprints.have).ask)
         nothing_owned: Any = SimpleNamespace(owned={})
         self.sweeper = Sweeper(w.client, nothing_owned, self.robots, w.clock)
         self.keeper = Gatekeeper(
@@ -158,12 +158,12 @@ def test_the_answer_to_a_head_decides(tmp_path: Path, crawl_name: str, redis_url
     """By media type and size, if its status is 200; whatever else comes of it, the URL is fetched in its next turn."""
     filters: dict[str, Any] = {"filter_media_types": ["application/pdf"], "truncate": False, "DOWNLOAD_MAXSIZE": 1_000}
     rows = {
-        "type": (Fetched(200, content_type=b"image/png"), ("up", "media-type")),
-        "size": (Fetched(200, content_type=b"application/pdf", content_length=b"1001"), ("up", "size")),
-        "fits": (Fetched(200, content_type=b"application/pdf", content_length=b"1000"), ("back", "heads")),
-        "untold": (Fetched(200, content_length=b"many"), ("back", "heads")),
-        "refused": (Fetched(405, content_type=b"image/png", content_length=b"9999"), ("back", "heads")),
-        "silent": (Fetched(None, failure="error:timeout"), ("back", "heads")),
+        "type": (FetchedBody(200, content_type=b"image/png"), ("up", "media-type")),
+        "size": (FetchedBody(200, content_type=b"application/pdf", content_length=b"1001"), ("up", "size")),
+        "fits": (FetchedBody(200, content_type=b"application/pdf", content_length=b"1000"), ("back", "heads")),
+        "untold": (FetchedBody(200, content_length=b"many"), ("back", "heads")),
+        "refused": (FetchedBody(405, content_type=b"image/png", content_length=b"9999"), ("back", "heads")),
+        "silent": (FetchedBody(None, failure="error:timeout"), ("back", "heads")),
     }
 
     async def scenario() -> None:
@@ -182,8 +182,10 @@ def test_a_head_is_as_polite_as_a_page(tmp_path: Path, crawl_name: str, redis_ur
     async def scenario() -> None:
         async with gate(tmp_path, crawl_name, redis_url, **{**HEADS, "robots": "obey"}) as g:
             web = g.world.web
-            web.answers["http://a.example/robots.txt"] = Fetched(200, b"User-agent: *\nDisallow: /no\nCrawl-delay: 5")
-            web.answers["HEAD http://a.example/a.pdf"] = Fetched(429, retry_after="30")
+            web.answers["http://a.example/robots.txt"] = FetchedBody(
+                200, b"User-agent: *\nDisallow: /no\nCrawl-delay: 5"
+            )
+            web.answers["HEAD http://a.example/a.pdf"] = FetchedBody(429, retry_after="30")
             assert await g.ask(asked_first("a.example", "/a.pdf")) == [("back", 1, 5_000, "robots")]
             assert await g.ask(asked_first("a.example", "/no.pdf")) == [("up", 1, "forbidden")]
             assert await g.ask(asked_first("a.example", "/a.pdf")) == [("back", 1, 30_000, "heads")]
@@ -203,7 +205,7 @@ def test_crawl_delay_is_the_rest_after_robots(tmp_path: Path, crawl_name: str, r
         async with gate(tmp_path, crawl_name, redis_url, host_delay=1, crawl_delay_max=8) as g:
             for host, asked_s, delay_ms in (("a.example", 5, 5_000), ("b.example", 3_600, 8_000)):
                 body = f"User-agent: *\nCrawl-delay: {asked_s}\n".encode()
-                g.world.web.answers[f"http://{host}/robots.txt"] = Fetched(200, body)
+                g.world.web.answers[f"http://{host}/robots.txt"] = FetchedBody(200, body)
                 assert await g.ask(url_of(host)) == [("back", 1, delay_ms, "robots")]
 
     asyncio.run(scenario())
@@ -214,7 +216,7 @@ def test_forbidden_url_ends_and_the_others_pass(tmp_path: Path, crawl_name: str,
 
     async def scenario() -> None:
         async with gate(tmp_path, crawl_name, redis_url) as g:
-            g.world.web.answers["http://a.example/robots.txt"] = Fetched(200, b"User-agent: *\nDisallow: /x")
+            g.world.web.answers["http://a.example/robots.txt"] = FetchedBody(200, b"User-agent: *\nDisallow: /x")
             await g.ask(url_of("a.example"))
             answers = await g.ask(url_of("a.example", "/x/1", 2), url_of("a.example", "/y", 3))
             assert answers == [("up", 2, "forbidden"), ("admit", 3)]
@@ -243,8 +245,8 @@ def test_errback_hears_of_a_host_that_has_failed(tmp_path: Path, crawl_name: str
 
     async def scenario() -> None:
         async with gate(tmp_path, crawl_name, redis_url) as g:
-            g.world.web.answers["http://a.example/robots.txt"] = Fetched(None, failure="error:refused")
-            g.world.web.answers["http://b.example/robots.txt"] = Fetched(500)
+            g.world.web.answers["http://a.example/robots.txt"] = FetchedBody(None, failure="error:refused")
+            g.world.web.answers["http://b.example/robots.txt"] = FetchedBody(500)
             for host, answer in (
                 ("x.slow.example", ("fail", 1, "error:dns")),
                 ("a.example", ("fail", 1, "error:refused")),
@@ -270,7 +272,7 @@ def test_error_of_ours_is_the_urls_and_not_its_hosts(
         async with gate(tmp_path, crawl_name, redis_url, **settings) as g:
             answers = g.world.web.answers
             elsewhere = "http://b.example/robots.txt"
-            answers["http://a.example/robots.txt"] = Fetched(301, location=elsewhere)
+            answers["http://a.example/robots.txt"] = FetchedBody(301, location=elsewhere)
             answers[{"robots": "http://a.example/robots.txt", "redirect": elsewhere}.get(way, "-")] = Closed(
                 error=error
             )

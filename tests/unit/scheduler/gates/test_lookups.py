@@ -13,7 +13,7 @@ from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.scheduler.gates import address_check
 from bigcrawl.scheduler.gates.address_check import LOOKUP_WAIT_MS_MAX
 from bigcrawl.scheduler.gates.closed import Closed
-from bigcrawl.scheduler.gates.lookups import Lookups
+from bigcrawl.scheduler.gates.lookups import LookupLimits
 from tests.unit.scheduler.gates.parts import Gates
 from tests.unit.scheduler.world import connected, make_config, queued, resolve, world
 
@@ -41,7 +41,7 @@ class Budgets:
 def passed(tmp_path: Path, pld: str, budgets: Budgets, count: int = 50, policy: str = "star", names: int = 4) -> int:
     """How many of so many new hosts of a PLD are looked up at once."""
     config = make_config(tmp_path, "crawl", budget_policy=policy, dns_pld_names=names)
-    lookups = Lookups(config, ManualClock(), budgets.pld_of, budgets.budget_of)
+    lookups = LookupLimits(config, ManualClock(), budgets.pld_of, budgets.budget_of)
 
     async def scenario() -> int:
         return [await lookups.take_turn(f"{number}.{pld}") for number in range(count)].count(0)
@@ -77,7 +77,7 @@ def test_host_that_is_known_needs_no_turn(tmp_path: Path, redis_url: str) -> Non
         async with connected(redis_url) as client:
             clock, budgets = ManualClock(), Budgets()
             config = make_config(tmp_path, "crawl", dns_pld_names=1)
-            lookups = Lookups(config, clock, budgets.pld_of, budgets.budget_of)
+            lookups = LookupLimits(config, clock, budgets.pld_of, budgets.budget_of)
             dns = DnsCache(resolve, clock)
             addresses = Gates(config, client, clock, dns, lookups).addresses
             for _ in range(3):
@@ -110,7 +110,7 @@ def test_slow_name_takes_one_turn(tmp_path: Path, redis_url: str, monkeypatch: p
                 return await resolve(host)
 
             config = make_config(tmp_path, "crawl", dns_pld_names=2)
-            lookups = Lookups(config, clock, budgets.pld_of, budgets.budget_of)
+            lookups = LookupLimits(config, clock, budgets.pld_of, budgets.budget_of)
             dns = DnsCache(slow, clock)
             addresses = Gates(config, client, clock, dns, lookups).addresses
             for _ in range(4):

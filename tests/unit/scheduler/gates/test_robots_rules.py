@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from bigcrawl.scheduler.gates import robots_rules as rules_module
-from bigcrawl.scheduler.gates.fetched import Fetched
+from bigcrawl.scheduler.gates.fetched import FetchedBody
 from bigcrawl.scheduler.gates.robots_rules import ENTRY_BYTES
 from tests.unit.scheduler.gates.parts import RULES, obeying, rules_of
 from tests.unit.scheduler.gates.test_gatekeeper import url_of
@@ -27,13 +27,18 @@ def test_memory_of_kept_rules_is_bounded(
         async with obeying(tmp_path, crawl_name, redis_url) as w:
             robots = rules_of(w)
             for host in "abcd":
-                w.web.answers[f"http://{host}.example/robots.txt"] = Fetched(
+                w.web.answers[f"http://{host}.example/robots.txt"] = FetchedBody(
                     200, b"User-agent: *\n" + b"".join(b"Disallow: /%b%d\n" % (host.encode(), n) for n in range(300))
                 )
-                await robots.fetch(url_of(f"{host}.example"))
-                await robots.fetch(url_of(f"{host}.example"))
-            assert [robots.known(f"http://{host}.example") is not None for host in "abcd"] == [False, False, True, True]
-            last = robots.known("http://d.example")
+                await robots.fetch_rules(url_of(f"{host}.example"))
+                await robots.fetch_rules(url_of(f"{host}.example"))
+            assert [robots.known_rules(f"http://{host}.example") is not None for host in "abcd"] == [
+                False,
+                False,
+                True,
+                True,
+            ]
+            last = robots.known_rules("http://d.example")
             assert last is not None
             assert robots._rules._size == 2 * (rules_module._size_of(last.rules) + ENTRY_BYTES)
 
@@ -47,9 +52,9 @@ def test_rules_that_many_sites_have_are_kept_once(tmp_path: Path, crawl_name: st
         async with obeying(tmp_path, crawl_name, redis_url) as w:
             robots = rules_of(w)
             for host in "abcd":
-                w.web.answers[f"http://{host}.example/robots.txt"] = Fetched(200, RULES)
-                await robots.fetch(url_of(f"{host}.example"))
-            known = [robots.known(f"http://{host}.example") for host in "abcd"]
+                w.web.answers[f"http://{host}.example/robots.txt"] = FetchedBody(200, RULES)
+                await robots.fetch_rules(url_of(f"{host}.example"))
+            known = [robots.known_rules(f"http://{host}.example") for host in "abcd"]
             assert len({id(each.rules) for each in known if each}) == 1
             assert known[0] is not None
             assert robots._rules._size == 4 * ENTRY_BYTES + rules_module._size_of(known[0].rules)
@@ -67,9 +72,9 @@ def test_kept_rules_are_bounded(
         async with obeying(tmp_path, crawl_name, redis_url) as w:
             robots = rules_of(w)
             for host in ("a.example", "b.example", "a.example", "c.example"):
-                if robots.known(f"http://{host}") is None:
-                    await robots.fetch(url_of(host))
-            assert [robots.known(f"http://{host}.example") is not None for host in "abc"] == [
+                if robots.known_rules(f"http://{host}") is None:
+                    await robots.fetch_rules(url_of(host))
+            assert [robots.known_rules(f"http://{host}.example") is not None for host in "abc"] == [
                 True,
                 False,
                 True,

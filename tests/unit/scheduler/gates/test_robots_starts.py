@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.gates.fetched import Fetched
+from bigcrawl.scheduler.gates.fetched import FetchedBody
 from bigcrawl.scheduler.records.passage import MISSED
 from tests.unit.scheduler.gates.parts import FILE, HOST, obeying, rules_of
 from tests.unit.scheduler.gates.test_gatekeeper import url_of
@@ -21,7 +21,7 @@ def test_robots_starts_keep_the_gap_of_their_server_after_late_ones(
 
     async def scenario() -> None:
         async with obeying(tmp_path, crawl_name, redis_url, server_delay=0.01) as w:
-            w.web.answers[FILE] = Fetched(301, location=f"http://{HOST}/rules.txt")
+            w.web.answers[FILE] = FetchedBody(301, location=f"http://{HOST}/rules.txt")
             asked: list[tuple[int, tuple[tuple[str, int], ...]]] = []
             until: list[int] = []
             waits = [30, MISSED, 20, 0, 0]
@@ -33,7 +33,7 @@ def test_robots_starts_keep_the_gap_of_their_server_after_late_ones(
                     w.clock.advance(until_ms - w.clock.monotonic_ms() + 1)
                 return waits.pop(0)
 
-            await rules_of(w, try_start=start).fetch(url_of(HOST))
+            await rules_of(w, try_start=start).fetch_rules(url_of(HOST))
             gaps = (("192.0.2.1", 10),)
             assert asked == [(0, gaps)] * 4 + [(1, gaps)]
             assert until[0] == until[1] < until[2] == until[3], "a missed start is asked for again"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.scheduler.gates import robots_store
-from bigcrawl.scheduler.gates.robots_store import FILE, FILES_OPEN_MAX, WAITING_MAX, RulesShelf
+from bigcrawl.scheduler.gates.robots_store import FILE, FILES_OPEN_MAX, WAITING_MAX, RulesOnDisk
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -21,8 +21,8 @@ AUTHORITY = "http://a.example:8000"
 
 
 @asynccontextmanager
-async def opened(directory: Path) -> AsyncIterator[RulesShelf]:
-    shelf = RulesShelf(directory)
+async def opened(directory: Path) -> AsyncIterator[RulesOnDisk]:
+    shelf = RulesOnDisk(directory)
     try:
         yield shelf
     finally:
@@ -60,7 +60,7 @@ def test_what_waits_is_written_when_there_is_enough(tmp_path: Path) -> None:
     """A node that is killed loses less than a batch."""
 
     async def scenario() -> None:
-        shelf = RulesShelf(tmp_path)
+        shelf = RulesOnDisk(tmp_path)
         for number in range(WAITING_MAX + 5):
             await shelf.put(3, f"http://{number}.example", b"1\n")
         assert rows(tmp_path) == WAITING_MAX

@@ -12,7 +12,7 @@ import pytest
 from bigcrawl.clock import SystemClock
 from bigcrawl.redisdb.keys import host_prefix
 from bigcrawl.scheduler.gates.closed import Closed
-from bigcrawl.scheduler.gates.fetched import Fetched
+from bigcrawl.scheduler.gates.fetched import FetchedBody
 from bigcrawl.url.canonical import host_of
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.world import World, queued, world
@@ -73,9 +73,11 @@ class Crawler:
         self._origin = origin
         self._fetches: set[asyncio.Task[None]] = set()
 
-    async def _robots(self, url: str, method: str = "GET", gaps: tuple[Space, ...] = (), like: bytes = b"") -> Fetched:
+    async def _robots(
+        self, url: str, method: str = "GET", gaps: tuple[Space, ...] = (), like: bytes = b""
+    ) -> FetchedBody:
         await self._origin.visit(self.name, url)
-        return Fetched(404)
+        return FetchedBody(404)
 
     async def join(self) -> Node:
         self.node = await self.world.joined()

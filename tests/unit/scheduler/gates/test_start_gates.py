@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.redisdb.keys import gate_prefix
-from bigcrawl.scheduler.gates.start_gates import Gates, Line, of_server, slack_ms
+from bigcrawl.scheduler.gates.start_gates import GateLine, StartGates, of_server, slack_ms
 from bigcrawl.scheduler.records.passage import ANY_TIME, Start
 from tests.support.redis_servers.script_world import T0, ScriptRunner
 
@@ -87,7 +87,7 @@ class Server:
         self.gap_ms = gap_ms
         self.clock = ManualClock()
         self.client = TimedClient(redis_server.client, self.clock)
-        self._gates = {node: Gates(node, cast("RedisClient", self.client), self.clock) for node in NODES}
+        self._gates = {node: StartGates(node, cast("RedisClient", self.client), self.clock) for node in NODES}
         self._moments: list[tuple[int, int, Fetch]] = []
         self._numbers = count()
         self._latest: dict[tuple[str, str], int] = defaultdict(lambda: -gap_ms)
@@ -101,8 +101,8 @@ class Server:
         *,
         had_turn: bool = False,
     ) -> Start | int:
-        line = Line(gate_prefix(SERVER), tuple((gate, self.gap_ms) for gate in gates))
-        return _loop().run(self._gates[node].ask(line, due_ms, before=missed, had_turn=had_turn))
+        line = GateLine(gate_prefix(SERVER), tuple((gate, self.gap_ms) for gate in gates))
+        return _loop().run(self._gates[node].request_start(line, due_ms, before=missed, had_turn=had_turn))
 
     def start(self, node: str, missed: Start = ANY_TIME, due_ms: int = 0) -> Start:
         start = self.ask(node, missed, due_ms)

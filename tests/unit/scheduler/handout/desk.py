@@ -18,7 +18,7 @@ from tests.unit.scheduler.world import make_config
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.redisdb.scripts import Ended
+    from bigcrawl.redisdb.scripts import EndedUrl
     from bigcrawl.scheduler.records.held import HeldUrl
 
 NO_REDIS: Any = None
@@ -51,7 +51,7 @@ class Desk:
             dice=lambda: 0.5,
             call_later=lambda delay_s, call, held: self.timers.append((delay_s, call, held)),
         )
-        self.handout.lanes.connect(
+        self.handout.lanes.open_lanes(
             offer=self.asked_again.append, wake=lambda: None, hosts=lambda: 0, is_alone=lambda: True
         )
         self.handout.lease.ends_ms = 1 << 60
@@ -72,7 +72,7 @@ class Desk:
         assert not self.handout.try_send((), held)
         return held
 
-    def ended(self, flushed: int = 0) -> list[Ended]:
+    def ended(self, flushed: int = 0) -> list[EndedUrl]:
         return [held.end for held in self.handout.held.acknowledgeable(flushed) if held.end]
 
     def fetched_in(self, seq: int, download_ms: int, host: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.politeness.fetch_limit import FIRST, HANGING_MS, HOSTS_MIN
-from bigcrawl.scheduler.handout.concurrency import UNLIMITED, Crowd
+from bigcrawl.scheduler.handout.concurrency import UNLIMITED, ConcurrencyLimit
 from tests.support.logs import of_bigcrawl
 from tests.unit.scheduler.handout.desk import Desk
 from tests.unit.scheduler.records.test_held_urls import held_url
@@ -42,7 +42,7 @@ def under_way(clock: ManualClock, count: int) -> list[HeldUrl]:
 
 
 def look(desk: Desk) -> bool:
-    return desk.handout.crowd.look(desk.handout.held)
+    return desk.handout.crowd.adjust(desk.handout.held)
 
 
 def test_pages_at_a_time_are_bounded_until_one_is_answered(desk: Desk) -> None:
@@ -75,7 +75,7 @@ def test_without_adaptation_scrapys_limit_is_the_only_one(tmp_path: Path) -> Non
     crowd = desk.handout.crowd
     assert crowd.fetches_max == UNLIMITED
     assert started(desk, 30) == 30
-    crowd.note("a.example", 5)
+    crowd.record_answer("a.example", 5)
     assert not look(desk)
     assert not crowd._limit._took_ms
     assert str(crowd) == "16 of 16 fetches at a time"
@@ -85,7 +85,7 @@ def test_crowd_is_told_at_its_beginning_and_its_end(tmp_path: Path, caplog: pyte
     """One line each, whatever the limit does between; who wants to know hears of each limit."""
     clock = ManualClock()
     limits: list[int] = []
-    crowd = Crowd(make_config(tmp_path, "crawl", fetches_min=2).pace, clock, limits.append)
+    crowd = ConcurrencyLimit(make_config(tmp_path, "crawl", fetches_min=2).pace, clock, limits.append)
 
     def crawl(seconds: int, free_ms: int, link_ms: int) -> None:
         """Answers take a time of their own and, each fetch at a time, of the link."""
@@ -93,17 +93,17 @@ def test_crowd_is_told_at_its_beginning_and_its_end(tmp_path: Path, caplog: pyte
             clock.advance(250)
             took_ms = free_ms + link_ms * crowd.limit
             for number in range(HOSTS_MIN):
-                crowd.note(f"{number}.example", took_ms)
-            crowd.look(under_way(clock, crowd.limit))
+                crowd.record_answer(f"{number}.example", took_ms)
+            crowd.adjust(under_way(clock, crowd.limit))
 
     with caplog.at_level(logging.INFO):
         crawl(30, 100, 0)
         assert crowd.limit == 16
         crawl(60, 100, 200)
         assert crowd.is_crowded
-        assert crowd.shared == crowd.limit < 8
+        assert crowd.limit_for_slow_hosts == crowd.limit < 8
         crawl(60, 100, 0)
-    assert crowd.limit == crowd.shared == 16
+    assert crowd.limit == crowd.limit_for_slow_hosts == 16
     assert limits[-1] == 16
     assert min(limits) < 8
     lines = [record.getMessage() for record in of_bigcrawl(caplog)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, Ended, HostNews, answers, moved
+from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, EndedUrl, HostNews, news_of_answer, news_of_move
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.member import order_of, unpack_member
 from bigcrawl.scheduler.records.outcomes import ABORTED
@@ -55,7 +55,7 @@ def test_url_returned_meanwhile_is_not_handed_out(desk: Desk) -> None:
 def test_forbidden_url_does_not_shorten_host_delay(desk: Desk) -> None:
     """A URL that is not fetched asks for no rest of its own; the script keeps the later of two times."""
     desk.handout.give_up(desk.taken(), "forbidden")
-    assert desk.ended() == [Ended(1, 0, b"", "dropped:forbidden")]
+    assert desk.ended() == [EndedUrl(1, 0, b"", "dropped:forbidden")]
 
 
 def test_a_url_that_was_asked_by_head_returns_with_its_mark(desk: Desk) -> None:
@@ -65,7 +65,7 @@ def test_a_url_that_was_asked_by_head_returns_with_its_mark(desk: Desk) -> None:
     held.record_asked(1_000)
     desk.handout.give_back(held, 1_000, "heads")
     [end] = desk.ended()
-    assert end == Ended(1, 1_000, end.member, "heads")
+    assert end == EndedUrl(1, 1_000, end.member, "heads")
     assert unpack_member(end.member) == held.fields
     assert held.fields.flags == ASKED
 
@@ -82,7 +82,7 @@ def test_a_url_that_its_head_drops_leaves_its_host_a_rest(desk: Desk, *, has_err
         assert desk.handout.buffer.pop() is held
         held.outcome = "dropped:media-type"
         desk.handout.fetches.end(held)
-    assert desk.ended() == [Ended(1, 3_000, b"", "dropped:media-type")]
+    assert desk.ended() == [EndedUrl(1, 3_000, b"", "dropped:media-type")]
 
 
 def test_errback_of_a_url_that_was_fetched_elsewhere_is_not_called(desk: Desk) -> None:
@@ -120,7 +120,7 @@ def test_aborted_fetch_returns_to_its_place_with_the_delay(desk: Desk) -> None:
     held = desk.started()
     held.outcome = ABORTED
     desk.handout.fetches.end(held)
-    assert desk.ended() == [Ended(1, 1_000, b"=")]
+    assert desk.ended() == [EndedUrl(1, 1_000, b"=")]
 
 
 def test_retry_replaces_the_member_and_goes_behind_the_others(desk: Desk) -> None:
@@ -128,7 +128,7 @@ def test_retry_replaces_the_member_and_goes_behind_the_others(desk: Desk) -> Non
     held = desk.started()
     held.outcome, held.next_try, held.next_order = "status:500", b"1:again", 77
     desk.handout.fetches.end(held)
-    assert desk.ended() == [Ended(1, 1_000, b"1:again", "retried:status:500", 0, answers(77))]
+    assert desk.ended() == [EndedUrl(1, 1_000, b"1:again", "retried:status:500", 0, news_of_answer(77))]
 
 
 @pytest.mark.parametrize("outcome", ["status:429", "status:503", "error:timeout", "error:refused", "error:dns"])
@@ -150,7 +150,7 @@ def test_failure_of_the_host_is_told_to_be_counted(desk: Desk, outcome: str) -> 
     assert [(end.delay_ms, end.news) for end in desk.ended()] == [
         (rest_ms, HostNews(outcome, 77, *BACKOFF)),
         (rest_ms, HostNews(outcome, "", *BACKOFF)),
-        (1_000, answers()),
+        (1_000, news_of_answer()),
     ]
 
 
@@ -173,7 +173,7 @@ def test_what_is_not_the_hosts_failure_is_not_counted(desk: Desk, outcome: str) 
     held.outcome = outcome
     desk.handout.fetches.end(held)
     is_answer = outcome in ("error:dataloss", "error:too-large")
-    assert [end.news for end in desk.ended()] == [answers() if is_answer else NO_NEWS]
+    assert [end.news for end in desk.ended()] == [news_of_answer() if is_answer else NO_NEWS]
     assert not desk.handout.health.is_failing(held.host, 9)
 
 
@@ -184,7 +184,7 @@ def test_what_a_door_or_robots_said_goes_with_the_return(desk: Desk) -> None:
         held.record_host_report(said)
         desk.handout.give_back(held, 500)
     failed = HostNews("dns", order_of(-1, 1), *BACKOFF)
-    assert [end.news for end in desk.ended()] == [failed, answers(), NO_NEWS]
+    assert [end.news for end in desk.ended()] == [failed, news_of_answer(), NO_NEWS]
 
 
 def test_url_the_engine_dropped_is_counted(desk: Desk) -> None:
@@ -266,12 +266,12 @@ def test_failing_hosts_are_put_off_while_others_wait(desk: Desk) -> None:
         assert not desk.handout.ends.put_off_if_late(other, 30_000)
     while not desk.handout.ends.put_off_if_late(again, 30_000):
         pass
-    assert again.end == Ended(3, 75_000, b"=", "put_off", 0)
+    assert again.end == EndedUrl(3, 75_000, b"=", "put_off", 0)
     assert not desk.handout.ends.put_off_if_late(other, 30_000)
     assert other.stage is Stage.WAITING
 
 
-def put_off(desk: Desk, seq: int, host: str = "a.example", attempts: int = 0) -> Ended | None:
+def put_off(desk: Desk, seq: int, host: str = "a.example", attempts: int = 0) -> EndedUrl | None:
     """How a URL ends that is put off sooner or later, by a node that is behind; None: it is not."""
     held = desk.taken(seq)
     held.host, held.fields = host, held.fields._replace(attempts=attempts)
@@ -295,7 +295,7 @@ def test_urls_that_are_tried_again_are_put_off_behind_their_hosts_others(desk: D
     assert end is not None
     member = unpack_member(end.member)
     assert (member.priority, member.seq, member.attempts) == (-1, 3, 1)
-    assert end._replace(member=b"") == Ended(3, 1_250, b"", "put_off", 0, moved(order_of(-1, 3)))
+    assert end._replace(member=b"") == EndedUrl(3, 1_250, b"", "put_off", 0, news_of_move(order_of(-1, 3)))
 
 
 def test_hosts_whose_pages_fail_one_after_the_other_are_put_off(desk: Desk) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.scheduler.gates.closed import Closed
-from bigcrawl.scheduler.gates.delays import Paces
+from bigcrawl.scheduler.gates.delays import HostDelays
 from bigcrawl.scheduler.handout.host_gaps import HOSTS_REMEMBERED, HostGaps
 from bigcrawl.scheduler.handout.start_gaps import StartGaps
 from tests.unit.scheduler.handout.desk import Desk
@@ -23,7 +23,7 @@ Gap = tuple[str, str, int, int]
 
 def made(tmp_path: Path, connections: int = 1) -> tuple[HostGaps, list[Gap], ManualClock]:
     clock, told = ManualClock(), list[Gap]()
-    paces = Paces(make_config(tmp_path, "crawl", host_delay=2))
+    paces = HostDelays(make_config(tmp_path, "crawl", host_delay=2))
     gaps = HostGaps(clock, paces, connections, lambda *gap: told.append(gap))
     return gaps, told, clock
 
@@ -44,7 +44,7 @@ def test_a_robots_txt_is_a_fetch_like_any_other(tmp_path: Path, error: Exception
     gaps, told, clock = made(tmp_path)
     gaps.record_end("a.example", clock.monotonic_ms(), 2_000)
     clock.advance(2_500)
-    with nullcontext() if error is None else pytest.raises(Closed), gaps.fetching("a.example"):
+    with nullcontext() if error is None else pytest.raises(Closed), gaps.fetching_from("a.example"):
         if error is not None:
             raise error
     clock.advance(1_900)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.politeness.backoff_policy import BackoffPolicy
-from bigcrawl.redisdb.scripts import ANSWERS, moved
+from bigcrawl.redisdb.scripts import ANSWERS, news_of_move
 from bigcrawl.scheduler.handout.host_health import (
     HOSTS_REMEMBERED,
     PAGES_MAX,
@@ -21,7 +21,7 @@ from tests.unit.scheduler.handout.desk import Desk
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.redisdb.scripts import Ended
+    from bigcrawl.redisdb.scripts import EndedUrl
     from bigcrawl.scheduler.records.held import HeldUrl
 
 DOUBTFUL = ["status:503", "error:timeout", "error:refused", "error:connection"]
@@ -34,7 +34,7 @@ class Fetches:
         self.desk = Desk(tmp_path)
         self._taken = 0
 
-    def end(self, page: int, outcome: str, *, attempts: int = 0, retry_after_ms: int = 0) -> Ended:
+    def end(self, page: int, outcome: str, *, attempts: int = 0, retry_after_ms: int = 0) -> EndedUrl:
         """How the fetch ended, and what was told of it."""
         held = self._started(page, attempts)
         held.outcome, held.retry_after_ms = outcome, retry_after_ms
@@ -42,7 +42,7 @@ class Fetches:
         assert held.end is not None
         return held.end
 
-    def robots(self, page: int, said: str) -> Ended:
+    def robots(self, page: int, said: str) -> EndedUrl:
         """The same of a fetch of robots.txt in a page's place."""
         held = self._started(page, 0)
         held.record_host_report(said)
@@ -62,7 +62,7 @@ def fetches(tmp_path: Path) -> Fetches:
     return Fetches(tmp_path)
 
 
-def says_failure(end: Ended) -> bool:
+def says_failure(end: EndedUrl) -> bool:
     return end.news.health not in ("", ANSWERS)
 
 
@@ -121,7 +121,7 @@ def test_port_where_nobody_listens_is_not_its_host(fetches: Fetches) -> None:
     ends = [fetches.robots(page, "robots") for page in range(5)]
     assert not any(map(says_failure, ends))
     assert [end.delay_ms for end in ends] == [1_000] * 5
-    assert all(end.news == moved(order_of(-1, end.seq)) for end in ends), "its URL goes behind the host's others"
+    assert all(end.news == news_of_move(order_of(-1, end.seq)) for end in ends), "its URL goes behind the host's others"
 
 
 @pytest.mark.parametrize("outcome", ["status:500", "error:dataloss"])

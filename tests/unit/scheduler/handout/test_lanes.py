@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.redisdb.scripts import ANSWERS
-from bigcrawl.scheduler.handout.lanes import LOOK_MS, WAIT_MS_MAX, Ahead
+from bigcrawl.scheduler.handout.lanes import LOOK_MS, WAIT_MS_MAX, LaneNeed
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.outcomes import OWN_ERROR
 from tests.unit.scheduler.handout.desk import Desk
@@ -36,7 +36,7 @@ class Pace(Desk):
         self.connect(self.offered.append)
 
     def connect(self, offer: Callable[[HeldUrl], None]) -> None:
-        self.lanes.connect(
+        self.lanes.open_lanes(
             offer=offer, wake=self._record_wake, hosts=lambda: self.hosts, is_alone=lambda: self.is_alone
         )
 
@@ -67,7 +67,7 @@ class Pace(Desk):
 
     def open(self, *, urls: int = 0, first: int = 1) -> HeldUrl:
         """A first fetch has gone well; then come `urls` ahead. Returns the first."""
-        assert not list(self.lanes.lacking())
+        assert not list(self.lanes.missing_urls())
         held = self.put(first)
         assert self.start() == [held]
         self.clock.advance(FETCH_MS)
@@ -120,18 +120,18 @@ def test_a_lane_asks_for_half_a_second(tmp_path: Path) -> None:
     """No more than its host uses up in that time, nor than its share of what the node may hold; and again at half."""
     pace = Pace(tmp_path)
     pace.open()
-    [lacking] = pace.lanes.lacking()
-    assert lacking == Ahead(0, HOST, 500 // (DELAY_MS + FETCH_MS), 1, DELAY_MS + FETCH_MS)
+    [lacking] = pace.lanes.missing_urls()
+    assert lacking == LaneNeed(0, HOST, 500 // (DELAY_MS + FETCH_MS), 1, DELAY_MS + FETCH_MS)
     for seq in range(2, 2 + lacking.urls):
         pace.put(seq, ahead=True)
-    assert not list(pace.lanes.lacking())
+    assert not list(pace.lanes.missing_urls())
 
 
 def test_lines_leave_room_for_what_is_fetched(tmp_path: Path) -> None:
     """All lines together have half of what the node may hold, however fast their hosts are."""
     pace = Pace(tmp_path, host_delay=0)
     pace.open()
-    [lacking] = pace.lanes.lacking()
+    [lacking] = pace.lanes.missing_urls()
     assert lacking.urls == 20
 
 
@@ -139,7 +139,7 @@ def test_a_slow_host_has_no_lane(tmp_path: Path) -> None:
     """Redis paces it. What comes ahead all the same goes back."""
     pace = Pace(tmp_path, host_delay=1)
     pace.open(urls=1)
-    assert not list(pace.lanes.lacking())
+    assert not list(pace.lanes.missing_urls())
     assert pace.given_back() == [2]
 
 
@@ -150,7 +150,7 @@ def test_many_hosts_have_no_lanes(tmp_path: Path, connections: int, hosts: int) 
         pace = Pace(tmp_path / str(more), host_connections=connections)
         pace.hosts = hosts + more
         pace.open(urls=1)
-        assert len(list(pace.lanes.lacking())) == 1 - more
+        assert len(list(pace.lanes.missing_urls())) == 1 - more
         assert pace.given_back() == [2] * more
 
 
@@ -160,7 +160,7 @@ def test_a_line_goes_back_when_hosts_become_many(tmp_path: Path) -> None:
     pace.open(urls=3)
     pace.hosts = 41
     pace.clock.advance(LOOK_MS)
-    assert not list(pace.lanes.lacking())
+    assert not list(pace.lanes.missing_urls())
     assert pace.given_back() == [3, 4]
 
 
@@ -189,7 +189,7 @@ def test_a_url_that_comes_back_brings_the_line_back(tmp_path: Path) -> None:
     [second] = pace.offered
     pace.handout.give_back(second, 5_000)
     assert pace.given_back() == [2, 3]
-    assert not list(pace.lanes.lacking())
+    assert not list(pace.lanes.missing_urls())
 
 
 @pytest.mark.parametrize("has_errback", [False, True])
@@ -235,10 +235,10 @@ def test_a_line_that_waits_too_long_goes_back(tmp_path: Path) -> None:
     pace.clock.advance(DELAY_MS + 1)
     pace.start()
     pace.clock.advance(WAIT_MS_MAX - DELAY_MS - 1)
-    list(pace.lanes.lacking())
+    list(pace.lanes.missing_urls())
     assert pace.given_back() == []
     pace.clock.advance(1)
-    assert not list(pace.lanes.lacking())
+    assert not list(pace.lanes.missing_urls())
     assert pace.given_back() == [3, 4]
 
 
@@ -248,8 +248,20 @@ def test_a_line_goes_back_when_another_crawl_comes(tmp_path: Path) -> None:
     pace.open(urls=3)
     pace.is_alone = False
     pace.clock.advance(LOOK_MS)
-    assert not list(pace.lanes.lacking())
+    assert not list(pace.lanes.missing_urls())
     assert pace.given_back() == [3, 4]
+
+
+def test_no_lane_opens_where_pages_ask_for_more(tmp_path: Path) -> None:
+    """A line that is there goes back, and unused hosts are forgotten as before."""
+    pace = Pace(tmp_path)
+    pace.open(urls=3)
+    pace.lanes.keep_shut()
+    assert pace.given_back() == [3, 4]
+    for _ in range(2):
+        pace.clock.advance(LOOK_MS)
+        assert not list(pace.lanes.missing_urls())
+    assert not pace.lanes.are_open
 
 
 def test_a_closed_node_offers_nothing(tmp_path: Path) -> None:
@@ -262,7 +274,7 @@ def test_a_closed_node_offers_nothing(tmp_path: Path) -> None:
     pace.clock.advance(DELAY_MS + 1)
     pace.start()
     pace.answer(held)
-    assert not list(pace.lanes.lacking())
+    assert not list(pace.lanes.missing_urls())
 
 
 def test_a_url_set_aside_does_not_block_its_lane(tmp_path: Path) -> None:
@@ -271,7 +283,7 @@ def test_a_url_set_aside_does_not_block_its_lane(tmp_path: Path) -> None:
     pace.open(urls=2)
     [second] = pace.offered
     second.go_to(Stage.ENDED)
-    list(pace.lanes.lacking())
+    list(pace.lanes.missing_urls())
     assert [held.seq for held in pace.offered] == [2, 3]
 
 
@@ -310,7 +322,7 @@ def test_hosts_that_are_used_no_more_are_forgotten(tmp_path: Path) -> None:
     pace.handout.fetches.end(slow)
     assert list(pace.lanes._lanes) == [HOST]
     pace.handout.held.forget([first, second], pace.clock.monotonic_ms(), 0)
-    assert not list(pace.lanes.lacking())
+    assert not list(pace.lanes.missing_urls())
     assert not pace.lanes._lanes
 
 
@@ -415,13 +427,13 @@ def test_a_line_that_has_waited_too_long_is_not_begun(tmp_path: Path) -> None:
 def test_hosts_whose_urls_were_set_aside_are_forgotten(tmp_path: Path) -> None:
     """Nobody tells of these, or of those of a partition that was lost."""
     pace = Pace(tmp_path)
-    assert not list(pace.lanes.lacking())
+    assert not list(pace.lanes.missing_urls())
     held = [pace.put(seq, host=f"{seq}.example") for seq in range(1, 6)]
     for each in held[1:]:
         each.go_to(Stage.ENDED)
         pace.handout.held.drop(each)
     pace.clock.advance(LOOK_MS)
-    assert not list(pace.lanes.lacking())
+    assert not list(pace.lanes.missing_urls())
     assert list(pace.lanes._lanes) == [held[0].host]
 
 
@@ -435,7 +447,7 @@ def test_redis_learns_when_the_next_connection_may_start(tmp_path: Path) -> None
     for seq in (3, 4):
         pace.put(seq, ahead=True)
     assert [held.due_ms - pace.clock.monotonic_ms() for held in pace.offered] == [DELAY_MS - 10]
-    pace.lanes.shut(HOST)
+    pace.lanes.shut_lane(HOST)
     pace.put(5, ahead=True)
     assert [(end.seq, end.delay_ms) for end in pace.ended()] == [(seq, 2 * DELAY_MS - 10) for seq in (4, 5)]
 
@@ -466,7 +478,7 @@ def test_what_redis_gives_starts_a_delay_after_the_last_start_in_a_lane(tmp_path
     fourth, fifth = pace.put(4), pace.put(5)
     assert [held.due_ms - pace.clock.monotonic_ms() for held in (fourth, fifth)] == [DELAY_MS - 10, 2 * DELAY_MS - 10]
     pace.clock.advance(60_000)
-    assert not list(pace.lanes.lacking())
+    assert not list(pace.lanes.missing_urls())
     assert pace.start() == [fourth, fifth]
 
 
@@ -478,7 +490,7 @@ def test_a_lane_waits_for_what_redis_gave_to_start_later(tmp_path: Path) -> None
     for held in (first, second):
         held.host = HOST
         pace.lanes.put(held)
-    assert not list(pace.lanes.lacking())
+    assert not list(pace.lanes.missing_urls())
     [first] = pace.start()
     pace.answer(first)
     third = pace.put(3, ahead=True)
@@ -526,7 +538,7 @@ def test_hosts_of_a_broad_crawl_are_not_remembered(tmp_path: Path) -> None:
     """No lane may open, and Redis gives a host with one connection to one URL at a time."""
     pace = Pace(tmp_path)
     pace.hosts = 41
-    assert not list(pace.lanes.lacking())
+    assert not list(pace.lanes.missing_urls())
     held = pace.put(1)
     assert not pace.lanes._lanes
     assert pace.start() == [held]
@@ -566,7 +578,7 @@ def test_a_refused_url_costs_no_gap_between_connections(tmp_path: Path, has_errb
     pace.connect(offer)
     pace.open(urls=2)
     assert [(held.seq, held.due_ms) for held in pace.offered] == [(3, DELAY_MS)]
-    pace.lanes.shut(HOST)
+    pace.lanes.shut_lane(HOST)
     pace.put(4)
     assert pace.put(5).due_ms == 2 * DELAY_MS
 

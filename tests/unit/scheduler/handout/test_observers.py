@@ -14,7 +14,7 @@ from bigcrawl.features.mirrors.page import ContentSamples
 from bigcrawl.features.tallies.page import NodeTallies
 from bigcrawl.features.totals.page import FetchedBytes
 from bigcrawl.features.traps.page import TrapSigns
-from bigcrawl.redisdb.scripts import Ended
+from bigcrawl.redisdb.scripts import EndedUrl
 from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds
 from bigcrawl.revisiting.rules import PERIODIC
 from bigcrawl.revisiting.visit import Answer, next_visit
@@ -134,7 +134,7 @@ def test_rows_of_several_go_together_when_their_page_is_safe() -> None:
         held.add(one)
         observers.record_page(one, body, is_text=True)
     assert [[row.kind for row in one.rows] for one in (url, empty)] == [[1, 2], []]
-    held.end(url, Ended(1, 0), offered=7)
+    held.end(url, EndedUrl(1, 0), offered=7)
     observers.send_safe()
     assert (sent.rows, [len(one.calls) for one in several]) == ([], [1, 1]), "nothing is safe"
     storage.safe_pages = 1
@@ -155,7 +155,7 @@ def test_a_page_that_is_fetched_again_has_the_rows_of_its_last_body() -> None:
     held.add(url)
     for body in b"first", b"second":
         observers.record_page(url, body, is_text=True)
-    held.end(url, Ended(1, 0), offered=0)
+    held.end(url, EndedUrl(1, 0), offered=0)
     observers.send_safe()
     assert [row.rows for row in sent.rows] == [b"second", b"late"]
 
@@ -234,7 +234,7 @@ def test_each_that_counts_is_told(counting: int) -> None:
     assert (observers.record_gap is None) == (observers.before_end is None) == (not counting)
     assert [observers.was_fetched(each) for each in (url, held_url(2))] == [bool(counting), False]
     assert observers.reported() == ({"counted": 8} if counting else {})
-    assert observers.of(Counting) is (several[-1] if several else None)
+    assert observers.observer_of(Counting) is (several[-1] if several else None)
 
 
 def test_a_node_tells_its_observers_what_it_knows(tmp_path: Path, crawl_name: str, redis_url: str) -> None:

@@ -120,10 +120,10 @@ def test_trial_that_lasts_makes_way_later_the_more_speaks_against_it(desk: Caref
     assert desk.pop_all() == [lone]
     other = desk.admitted(2)
     desk.clock.advance(59)
-    assert desk.handout.suspects.outlasting(30) == []
+    assert desk.handout.suspects.in_flight_too_long(30) == []
     assert desk.pop_all() == []
     desk.clock.advance(1)
-    assert desk.handout.suspects.outlasting(30) == [lone]
+    assert desk.handout.suspects.in_flight_too_long(30) == [lone]
     assert desk.handout.suspects.is_lone(lone)
     desk.handout.suspects.let_others_go_on(lone)
     assert desk.pop_all() == [other]
@@ -153,6 +153,6 @@ def test_proven_poison_is_not_handed_out(desk: CarefulDesk) -> None:
     held.suspicion = Suspicion(3, 3, True)
     assert desk.handout.suspects.record_taken(held)
     assert desk.handout.suspects.proven == [held]
-    desk.handout.ends.drop(held, "poison")
+    desk.handout.ends.drop_url(held, "poison")
     assert held.stage is Stage.ENDED
     assert [end.counter for end in desk.ended()] == ["dropped:poison"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.redisdb.scripts import Ended
+from bigcrawl.redisdb.scripts import EndedUrl
 from bigcrawl.scheduler.node.control import PAUSED
 from bigcrawl.scheduler.node.exchange import TOGETHER_MS, _end_row
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
@@ -50,7 +50,7 @@ def test_host_rests_from_the_end_of_its_fetch(
     heard = told + under_way
     held = held_url(1)
     held.ended_ms = floor(ended + node)
-    held.end = Ended(1, delay_ms, b"", "status:200")
+    held.end = EndedUrl(1, delay_ms, b"", "status:200")
     end = _end_row(held, floor(told + node))
     # In whole ms of the server's clock: when the host is due, and when it was due if it were told at the end.
     next_ms = floor(heard + server) + end.delay_ms - end.waited_ms
@@ -76,7 +76,7 @@ def test_waited_time_is_taken_off_the_delay(ended_ms: int, delay_ms: int, now_ms
     """Two ms are given to the clocks; what never ended in the engine (0) has waited for nothing."""
     held = held_url(1)
     held.ended_ms = ended_ms
-    held.end = Ended(7, delay_ms, b"next", "status:200", 5)
+    held.end = EndedUrl(7, delay_ms, b"next", "status:200", 5)
     assert _end_row(held, now_ms) == held.end._replace(waited_ms=delay_ms - left_ms)
 
 
@@ -188,13 +188,13 @@ def test_room_is_shared_and_never_overdrawn(tmp_path: Path, crawl_name: str, red
                 mine.record_due(due_ms)
             assert list(node.parts.exchange._shares(10, 0).items()) == [(second, 4), (third, 4), (first, 2)]
             for mine in (first, second, third):  # as when the call is over
-                due_heap.note(mine)
+                due_heap.add_partition(mine)
             second.drain()
             assert list(node.parts.exchange._shares(100, 0).items()) == [(third, 4), (first, 4)]
             second.record_wanted(True)
             assert list(node.parts.exchange._shares(100, 0).items()) == [(second, 4)]
             for mine in (first, second, third):
-                due_heap.note(mine)
+                due_heap.add_partition(mine)
             total = 0
             for _ in range(20):
                 taken = await take(node, 7)
@@ -243,7 +243,7 @@ def test_hosts_of_all_partitions_are_taken_as_they_fell_due(tmp_path: Path, craw
             await taking_on(w, node, *second)
             for mine in node.ownership.owned.values():
                 mine.record_due(NEVER_MS)
-                node.ownership.table.news.note(mine)
+                node.ownership.table.news.announce(mine)
             await node.beat.leases.renew()  # as Redis has it, whose clock is no manual one
             taken: list[str] = []
             for _ in urls[:24]:
@@ -563,5 +563,21 @@ def test_a_line_is_filled_in_the_places_of_what_ends_with_the_same_call(
             assert sum(held.host == "a.example" for held in table) == 1
             keys = [owned.keys for owned in node.ownership.owned.values()]
             assert sum([await w.client.command("HLEN", each.taken) for each in keys]) == len(table)
+
+    asyncio.run(scenario())
+
+
+def test_a_head_start_does_not_make_a_node_late(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """New hosts count as due half a minute before they came, but nobody has waited for this node."""
+
+    async def scenario() -> None:
+        settings: dict[str, Any] = {"robots_head_start": 30, "robots": "obey"}
+        async with world(tmp_path, crawl_name, redis_url, **settings) as w:
+            node = await w.joined()
+            for url in queued("http://a.example/", "http://b.example/"):
+                node.offer(url)
+            assert len(await w.take(node)) == 2
+            assert sorted(w.web.asked) == ["http://a.example/robots.txt", "http://b.example/robots.txt"]
+            assert node.handout.ends.late_ms < 1_000
 
     asyncio.run(scenario())

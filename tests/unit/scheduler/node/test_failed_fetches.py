@@ -11,7 +11,7 @@ import pytest
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
-from bigcrawl.redisdb.scripts import Ended
+from bigcrawl.redisdb.scripts import EndedUrl
 from bigcrawl.scheduler.node.failed_fetches import OTHERS, WAITING_MAX, FailedFetches
 from tests.unit.scheduler.world import queued, world
 
@@ -36,7 +36,7 @@ def failing(host: str, counter: str, robots: str = "", report: str = "") -> Any:
     return SimpleNamespace(
         host=host,
         url=f"http://{host}/page",
-        end=Ended(1, 0, b"", counter, 0),
+        end=EndedUrl(1, 0, b"", counter, 0),
         robots_failure=robots,
         host_report=report,
     )

@@ -11,7 +11,7 @@ from bigcrawl.links import Links
 from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.revisiting.visit import Visit
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
-from bigcrawl.scheduler.gates.fetched import Fetched
+from bigcrawl.scheduler.gates.fetched import FetchedBody
 from bigcrawl.scheduler.node.forbidden_sweep import REST_MS, TURN_MS
 from bigcrawl.scheduler.records.body import with_known
 from bigcrawl.scheduler.records.outcomes import read_outcome
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 HOST = "a.example"
 FILE = f"http://{HOST}/robots.txt"
-CLOSED = Fetched(200, b"User-agent: *\nDisallow: /no\n")
+CLOSED = FetchedBody(200, b"User-agent: *\nDisallow: /no\n")
 
 
 async def counters(w: World, node: Node) -> dict[str, int]:
@@ -47,7 +47,7 @@ async def run_out(w: World, node: Node, turns: int) -> tuple[list[str], int]:
         takes += 1
         offer(held)
 
-    node.handout.lanes.connect(offer=counted, wake=node.pump.wake, hosts=lambda: 1, is_alone=lambda: True)
+    node.handout.lanes.open_lanes(offer=counted, wake=node.pump.wake, hosts=lambda: 1, is_alone=lambda: True)
     for _ in range(turns):
         for held in await w.take(node, 1):
             fetched.append(held.url)
@@ -144,7 +144,7 @@ def test_urls_that_new_rules_forbid_are_dropped_from_the_queue(tmp_path: Path, c
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, robots="obey", host_delay=0) as w:
-            w.web.answers[FILE] = Fetched(200, b"User-agent: *\nAllow: /\n")
+            w.web.answers[FILE] = FetchedBody(200, b"User-agent: *\nAllow: /\n")
             node = await w.joined()
             await seed(w, node, *(f"http://{HOST}/no/{number}" for number in range(100)))
             fetched, _ = await run_out(w, node, 8)
@@ -229,7 +229,7 @@ def test_sweep_of_a_partition_that_was_lost_does_nothing(tmp_path: Path, crawl_n
             await seed(w, node, *(f"http://{HOST}/no/{number}" for number in range(10)))
             await run_out(w, node, 1)
             partition = node.crawl.partition_of_host(HOST)
-            node.ownership.table.lose(node.ownership.owned[partition])
+            node.ownership.table.remove_lost(node.ownership.owned[partition])
             await node.parts.gates.sweeper.sweep(partition, HOST)
             await node.parts.gates.sweeper.sweep(10_000, HOST)
             assert node.parts.gates.sweeper.dropped == 0
@@ -258,7 +258,7 @@ def test_urls_of_a_host_that_does_not_exist_end_in_a_few_takes(tmp_path: Path, c
             await w.turn(node, 8)
             assert node.progress.is_finished
             keys = np.array([url_key(url) for url in gone], dtype=np.uint64)
-            has_ended, ends = node.ownership.owned[node.crawl.partition_of_host("no.example")].disk.ends(keys)
+            has_ended, ends = node.ownership.owned[node.crawl.partition_of_host("no.example")].disk.ends_of(keys)
             assert has_ended.all()
             assert {read_outcome(end).name for end in ends} == {"dropped:unresolved"}
 
@@ -272,7 +272,7 @@ def test_urls_of_an_authority_that_is_out_of_reach_end_together_and_no_others(
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, robots="obey", host_delay=0, step_seconds=0.5) as w:
-            w.web.answers[f"http://{HOST}:81/robots.txt"] = Fetched(None)
+            w.web.answers[f"http://{HOST}:81/robots.txt"] = FetchedBody(None)
             node = await w.joined()
             dead = [f"http://{HOST}:81/{number}" for number in range(300)]
             fine = [f"http://{HOST}/{number}" for number in range(5)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,9 +12,13 @@ import pytest
 from bigcrawl.clock import ManualClock
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisClient
-from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.node.control import CHECKPOINT
-from bigcrawl.scheduler.node.loops.pump import PUMP_PATIENCE_MS
+from bigcrawl.redisdb.keys import CRAWLS, CrawlKeys
+from bigcrawl.scheduler.node.control import CHECKPOINT, WATCHED
+from bigcrawl.scheduler.node.loops.beat import BEAT_ASLEEP_S, BEAT_FED_S, BEAT_S, Beat
+from bigcrawl.scheduler.node.loops.loop import HASTY_ROUNDS
+from bigcrawl.scheduler.node.loops.pump import PUMP_PATIENCE_MS, Pump
+from bigcrawl.scheduler.node.loops.steer import Steer
+from bigcrawl.scheduler.node.loops.watch import Watch
 from bigcrawl.scheduler.owner.claiming.looks import SLOW_LOOK_MS
 from bigcrawl.scheduler.owner.durability import Durability
 from bigcrawl.scheduler.owner.hot.hot_set import AwayHosts
@@ -22,9 +27,10 @@ from tests.support.running.stepped_time import run_stepped
 from tests.unit.scheduler.world import queued, world_of_one_clock
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
+    from bigcrawl.scheduler.node.loops.loop import Loop
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.scheduler.records.held import HeldUrl
     from tests.unit.scheduler.world import World
@@ -38,7 +44,9 @@ ASKED = (
 )
 WAITS = {"host_delay": 900, "in_process_max": 4}
 WATCHED_S = 60
-TRIPS_MAX = 3  # a second
+TRIPS_MAX = 2.5  # a second
+NEAR_WHOLE = {*range(990, 1000), *range(10)}  # ms of a second
+BEATEN_MS = 5_000  # a heartbeat comes sooner
 READ_MAX = 10  # times that each partition is read, or its lease renewed, in `WATCHED_S`
 
 
@@ -100,7 +108,7 @@ def test_node_that_waits_for_a_host_asks_no_partition_without_a_reason(
 def test_node_that_waits_makes_few_round_trips_and_obeys_within_a_second(
     tmp_path: Path, crawl_name: str, redis_url: str
 ) -> None:
-    """It reports every two seconds, and reads orders and arrivals in one round trip every 0.8 s."""
+    """It reports every few seconds, and reads orders and arrivals in one round trip a second."""
     clock = ManualClock()
 
     async def scenario() -> tuple[int, list[int]]:
@@ -127,6 +135,40 @@ def test_node_that_waits_makes_few_round_trips_and_obeys_within_a_second(
     trips, waits_ms = run_stepped(clock, scenario())
     assert trips <= TRIPS_MAX * WATCHED_S
     assert max(waits_ms) <= 1_000
+
+
+def test_loops_of_a_node_that_waits_wake_with_whole_seconds(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that the process and Redis wake once for all of them."""
+    clock = ManualClock()
+    turns_ms: list[int] = []
+    loops: tuple[type[Loop], ...] = (Beat, Steer, Watch)
+    for loop in loops:
+        monkeypatch.setattr(loop, "turn", _recorded(loop.turn, clock, turns_ms))
+
+    async def scenario() -> None:
+        async with world_of_one_clock(clock, tmp_path, crawl_name, redis_url, **WAITS, partitions=16) as w:
+            node = w.new_node()
+            await node.start()
+            for url in queued("http://a.example/1", "http://a.example/2"):
+                node.offer(url)
+            await fetched(w, node, 120)
+            turns_ms.clear()
+            await asyncio.sleep(WATCHED_S)
+            await node.runner.stop()
+
+    run_stepped(clock, scenario())
+    assert len(turns_ms) >= 2 * WATCHED_S
+    assert {turn_ms % 1000 for turn_ms in turns_ms[5:]} <= NEAR_WHOLE
+
+
+def _recorded(turn: Callable[[Any], Awaitable[float]], clock: ManualClock, turns_ms: list[int]) -> Any:
+    async def recorded(self: object) -> float:
+        turns_ms.append(clock.monotonic_ms())
+        return await turn(self)
+
+    return recorded
 
 
 def test_node_that_waits_sends_as_few_commands_for_many_partitions_as_for_few(
@@ -170,23 +212,128 @@ def test_node_that_waits_sends_as_few_commands_for_many_partitions_as_for_few(
     assert partitions <= sent["partitions"] <= READ_MAX * partitions
 
 
+def test_node_whose_crawl_has_used_up_its_speed_sleeps(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether pages wait for the next start, or a robots.txt does: then its page is in nobody's buffer."""
+    clock = ManualClock()
+    turns_ms: list[int] = []
+    monkeypatch.setattr(Pump, "turn", _recorded(Pump.turn, clock, turns_ms))
+
+    async def scenario() -> int:
+        settings = {"speed": "0.05/s", "robots": "obey", "partitions": 4}
+        async with world_of_one_clock(clock, tmp_path, crawl_name, redis_url, **settings) as w:
+            node = w.new_node()
+            await node.start()
+            for url in queued(*(f"http://h{number}.example/{page}" for number in range(6) for page in range(2))):
+                node.offer(url)
+            begun = len(await fetched(w, node, 60))
+            turns_ms.clear()
+            begun += len(await fetched(w, node, 10 * WATCHED_S))
+            await node.runner.stop()
+            assert len(w.web.asked) > 1
+            return begun
+
+    assert run_stepped(clock, scenario()) > 1
+    assert len(turns_ms) <= 3 * 10 * WATCHED_S
+
+
+def test_leases_that_end_at_different_times_are_renewed_together(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Redis pays for each second in which it writes. Those that were renewed just now are left."""
+
+    async def scenario() -> list[int]:
+        async with world_of_one_clock(ManualClock(), tmp_path, crawl_name, redis_url, partitions=3) as w:
+            node = await w.joined()
+            looks, now_ms = node.ownership.looks, w.clock.monotonic_ms()
+            await looks.poll_and_renew(now_ms, holds_urls=False, sees_all=True)
+            for partition, later_ms in ((1, 5_000), (2, 10_000)):
+                looks._renewed.record_now([node.ownership.owned[partition]], now_ms + later_ms)
+            await looks.poll_and_renew(now_ms + 12_000, holds_urls=False, sees_all=False)
+            assert looks.renewed_ms == now_ms
+            await looks.poll_and_renew(now_ms + 13_000, holds_urls=False, sees_all=False)
+            return [looks._renewed._times[owned] - now_ms for _, owned in sorted(node.ownership.owned.items())]
+
+    assert asyncio.run(scenario()) == [13_000, 13_000, 10_000]
+
+
+def test_nodes_with_nothing_to_do_report_seldom_and_in_the_same_seconds(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """As often as their leases allow with a wide margin: Redis pays for each second in which it writes."""
+    clock = ManualClock()
+
+    async def scenario() -> list[list[int]]:
+        settings = {**WAITS, "partitions": 16, "close": "forever"}  # others soon end
+        async with world_of_one_clock(clock, tmp_path, crawl_name, redis_url, **settings) as w:
+            nodes = w.new_node(), w.new_node()
+            for node in nodes:
+                await node.start()
+                await asyncio.sleep(1.3)
+            clocks = [node.parts.crawl.client._crawl_clock for node in nodes]
+            clocks[1]._offset_ms = clocks[0]._offset_ms  # Redis' own clock went on between their questions
+            await asyncio.sleep(120)
+            reports: list[list[int]] = [[], []]
+            for _ in range(10 * WATCHED_S):
+                await asyncio.sleep(0.1)
+                for node, times in zip(nodes, reports, strict=True):
+                    times.append(node.membership._beats)
+            for node in nodes:
+                await node.runner.stop()
+            return reports
+
+    reports = run_stepped(clock, scenario())
+    changes = [[at for at, (before, now) in enumerate(pairwise(times)) if before != now] for times in reports]
+    assert changes[0] == changes[1]
+    gaps = [(after - before) / 10 for before, after in pairwise(changes[0])]
+    assert sum(gaps) / len(gaps) > BEAT_FED_S
+    assert max(gaps) <= BEAT_ASLEEP_S + BEAT_S
+
+
+@pytest.mark.parametrize("event", ["a node comes", "somebody watches"])
+def test_a_node_that_sleeps_reports_at_once_to_others(
+    tmp_path: Path, crawl_name: str, redis_url: str, event: str
+) -> None:
+    """To a node that joins, of this crawl or another, and to somebody who begins to watch."""
+
+    async def scenario() -> int:
+        async with world_of_one_clock(ManualClock(), tmp_path, crawl_name, redis_url, partitions=1) as w:
+            node = await w.joined()
+            for _ in range(HASTY_ROUNDS + 1):
+                await w.turn(node, 1)
+            await node.steer.turn()
+            await node.beat.turn()
+            if event == "a node comes":
+                await w.client.command("HSET", CRAWLS, "another/node", f"{10**14} 0 0 0 another")
+            else:
+                await w.client.command("HSET", CrawlKeys(crawl_name).control, WATCHED, 10**14)
+            before = node.membership._beats
+            w.clock.advance(1_000)
+            await node.steer.turn()
+            await node.beat.turn()
+            return node.membership._beats - before
+
+    assert asyncio.run(scenario()) == 1
+
+
 def test_all_is_looked_at_when_a_node_has_gone(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """It may have died after it had put URLs into a partition, and before it gave notice."""
 
     async def scenario() -> tuple[bool, bool]:
         async with world_of_one_clock(ManualClock(), tmp_path, crawl_name, redis_url, partitions=1) as w:
             owner, other = await w.joined(), w.new_node()
-            await other.membership.beat(other.parts.crawl.client, {}, (), 0, ())
+            await other.membership.beat(other.parts.crawl.client, {})
             await owner.beat.turn()
             await owner.ownership.folding.step_due(starved=True)
             await owner.beat.turn()
             other.outbox.offer(queued("http://a.example/")[0], 0)
             await other.outbox.flush(other.parts.crawl.client)
-            w.clock.advance(2_000)
+            w.clock.advance(BEATEN_MS)
             await owner.beat.turn()
             before = owner.ownership.owned[0].inbox.has_urls
             await other.membership.leave(other.parts.crawl.client)
-            w.clock.advance(2_000)
+            w.clock.advance(BEATEN_MS)
             await owner.beat.turn()
             return before, owner.ownership.owned[0].inbox.has_urls
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.scheduler.gates.fetched import Fetched
+from bigcrawl.scheduler.gates.fetched import FetchedBody
 from bigcrawl.scheduler.node.last_hosts import SURE_MS
 from tests.unit.scheduler.node.test_set_aside import say
 from tests.unit.scheduler.owner.test_parking import DEAD, URLS, awaken, fail_first, fetch_all, let_time_pass, offered
@@ -153,7 +153,7 @@ def test_host_that_never_answered_is_treated_like_any_other(tmp_path: Path, craw
         settings = {**SNOOZING, "robots": "obey"}
         async with world(tmp_path, crawl_name, redis_url, **settings) as w:
             file = f"http://{DEAD}/robots.txt"
-            w.web.answers[file] = Fetched(None)
+            w.web.answers[file] = FetchedBody(None)
             node = await offered(w)
             assert await w.take(node, 6) == []
             assert w.web.asked == [file] * 2, "another port might have answered; now it rests"
@@ -165,7 +165,7 @@ def test_host_that_never_answered_is_treated_like_any_other(tmp_path: Path, craw
             assert is_finished(node)
             seen = await node.progress.survey()
             assert (seen.hosts_retired, seen.counts["withheld"]) == (1, URLS)
-            w.web.answers[file] = Fetched(404)
+            w.web.answers[file] = FetchedBody(404)
             await awaken(w, node)
             assert len({held.url for held in await fetch_all(w, node)}) == URLS
 
@@ -180,7 +180,7 @@ def test_authority_that_is_out_of_reach_does_not_take_its_host_along(
     async def scenario() -> None:
         settings = {**SNOOZING, "robots": "obey", "backoff": 0, "last_failures_max": 5}
         async with world(tmp_path, crawl_name, redis_url, **settings) as w:
-            w.web.answers[f"https://{WELL}/robots.txt"] = Fetched(None)
+            w.web.answers[f"https://{WELL}/robots.txt"] = FetchedBody(None)
             node = await w.joined()
             schemes = ("https", "http")
             for url in queued(*(f"{scheme}://{WELL}/{i}" for i in range(8) for scheme in schemes)):

@@ -11,8 +11,8 @@ import pytest
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
-from bigcrawl.redisdb.scripts import Ended
-from bigcrawl.scheduler.gates.fetched import Fetched
+from bigcrawl.redisdb.scripts import EndedUrl
+from bigcrawl.scheduler.gates.fetched import FetchedBody
 from bigcrawl.scheduler.node.loops import watch
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.member import order_of, pack_member
@@ -142,7 +142,7 @@ def test_late_reply_of_an_old_epoch_does_not_lose_the_new_one(tmp_path: Path, cr
             node = await w.joined()
             before = node.ownership.owned[0]
             await node.ownership.reclaim_all()
-            node.ownership.table.lose(before)
+            node.ownership.table.remove_lost(before)
             assert node.ownership.owned[0].identity.epoch > before.identity.epoch
 
     asyncio.run(scenario())
@@ -449,7 +449,7 @@ def test_take_of_a_partition_lost_meanwhile_is_not_held(tmp_path: Path, crawl_na
             async def lost_meanwhile(calls: Any) -> Any:
                 results = await run_each(calls)
                 for mine in list(node.ownership.owned.values()):
-                    node.ownership.table.lose(mine)
+                    node.ownership.table.remove_lost(mine)
                 return results
 
             node.parts.crawl.client.run_each = lost_meanwhile  # type: ignore[method-assign]
@@ -481,7 +481,7 @@ def test_node_that_cannot_fold_takes_nothing_and_says_so_once(
         asyncio.run(scenario())
     assert [record.getMessage() for record in of_bigcrawl(caplog)] == [
         "waiting: no space left on device",
-        "the crawl goes on",
+        "the crawl continues",
     ]
 
 
@@ -576,7 +576,7 @@ def test_limit_is_not_believed_reached_before_redis_says_so(tmp_path: Path, craw
 
             async def survey_after_the_end_is_in_redis() -> Any:
                 mine = node.ownership.owned[held.partition]
-                ended = [Ended(held.seq, 0, b"", "status:200")]
+                ended = [EndedUrl(held.seq, 0, b"", "status:200")]
                 await w.client.run([scripts.exchange_urls(mine.keys, mine.identity, 1, 0, 0, 0, ended)])
                 seen = await look()
                 waiting.set()
@@ -682,7 +682,7 @@ def test_robots_file_comes_first_and_is_asked_for_once(tmp_path: Path, crawl_nam
         async with world(tmp_path, crawl_name, redis_url, robots="obey") as w:
             node = await w.joined()
             rules = b"User-agent: *\nDisallow: /private"
-            w.web.answers["http://h0.example/robots.txt"] = Fetched(200, rules)
+            w.web.answers["http://h0.example/robots.txt"] = FetchedBody(200, rules)
             await seed(w, node, "http://h0.example/open", "http://h0.example/private")
             started = await w.take(node)
             for held in started:

@@ -36,7 +36,7 @@ def progress_of(tmp_path: Path, pages_max: int = 0, **settings: Any) -> tuple[An
     exchange, finish, nobody = SimpleNamespace(pages=0), Finish(), SimpleNamespace()
     config = make_config(tmp_path, "crawl", max_pages=pages_max, **settings)
     crawl = SimpleNamespace(config=config, client=nobody, clock=ManualClock(), membership=nobody)
-    budgets = SimpleNamespace(mark=0, callbacks=ANY_CALLBACKS)
+    budgets = SimpleNamespace(current_mark=0, callbacks=ANY_CALLBACKS)
     ownership = SimpleNamespace(crawl_budgets=budgets, table=SimpleNamespace(news=nobody))
     made: Any = CrawlProgress
     progress = made(crawl, ownership, SimpleNamespace(held=nobody), nobody, exchange)

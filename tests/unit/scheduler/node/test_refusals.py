@@ -229,10 +229,10 @@ def test_counts_that_were_refused_are_told_again(tmp_path: Path, crawl_name: str
 
 def test_scripts_that_go_on_at_maxmemory_say_so() -> None:
     """All but those that make a crawl larger, and those that only look."""
-    for name in script_texts.names():
+    for name in script_texts.script_names():
         text = script_texts.source_for_many(name)
         assert text.startswith("#!lua flags=allow-oom\n") == (name not in script_texts.GROWING | script_texts.LOOKING)
-    assert set(script_texts.names()) > script_texts.GROWING | script_texts.LOOKING
+    assert set(script_texts.script_names()) > script_texts.GROWING | script_texts.LOOKING
 
 
 def test_looking_needs_no_server_that_takes_writes(tmp_path: Path, crawl_name: str, own_server: PrivateRedis) -> None:

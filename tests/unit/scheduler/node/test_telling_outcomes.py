@@ -12,7 +12,7 @@ import pytest
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.crawl.survey import survey
-from bigcrawl.scheduler.gates.fetched import Fetched
+from bigcrawl.scheduler.gates.fetched import FetchedBody
 from bigcrawl.scheduler.owner import folding
 from bigcrawl.scheduler.records.outcomes import pack_keys, pack_outcomes, read_outcome, rule_hash
 from tests.support.keys import url_key
@@ -32,7 +32,7 @@ URL = "http://a.example/1"
 def end_of(node: Node, url: str) -> Outcome | None:
     """The outcome of a URL in its partition's table."""
     for mine in node.ownership.owned.values():
-        found, values = mine.disk.ends(np.array([url_key(url)], dtype=np.uint64))
+        found, values = mine.disk.ends_of(np.array([url_key(url)], dtype=np.uint64))
         if found[0]:
             return read_outcome(values[0])
     return None
@@ -94,7 +94,7 @@ def test_rule_that_forbids_is_told_by_its_hash(tmp_path: Path, crawl_name: str, 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, robots="obey") as w:
             body = b"User-agent: *\nDisallow: /\nDisallow: /deep\nAllow: /open"
-            w.web.answers["http://a.example/robots.txt"] = Fetched(200, body)
+            w.web.answers["http://a.example/robots.txt"] = FetchedBody(200, body)
             node = await begun(w, "http://a.example/deep/1", "http://a.example/other")
             await w.take(node)
             await told(w, node)
@@ -314,10 +314,10 @@ def test_outcomes_that_a_step_has_left_are_taken_up_a_second_later(
             mine.schedule.record_step(w.clock.monotonic_ms() - 60_000)
             for _ in range(4):
                 await node.fold.turn()
-                kept.append(int(mine.disk.ends(np.arange(1, 12, dtype=np.uint64))[0].sum()))
+                kept.append(int(mine.disk.ends_of(np.arange(1, 12, dtype=np.uint64))[0].sum()))
                 w.clock.advance(500)
                 await node.fold.turn()
-                kept.append(int(mine.disk.ends(np.arange(1, 12, dtype=np.uint64))[0].sum()))
+                kept.append(int(mine.disk.ends_of(np.arange(1, 12, dtype=np.uint64))[0].sum()))
                 w.clock.advance(600)
             steps = [after - before for before, after in pairwise([0, *kept])]
             assert max(steps) == 5  # what a step may take

@@ -200,6 +200,7 @@ async def test_a_node_with_the_method_takes_over_from_one_without(
         assert old.parts.progress.finish.stuck_looks >= STUCK_LOOKS
         assert new.parts.progress.finish.stuck_looks == 0
         await old.departure.close()
+        await new.steer.turn()  # hears that a node has left
         fetched += await run(made, new, 24)
         assert sorted(fetched) == sorted(OLD)
         assert (await new.progress.survey()).counts["unrunnable"] == 0
@@ -214,14 +215,14 @@ async def test_one_that_cannot_be_decided_is_set_aside(
     async with world_of_one_clock(ManualClock(), tmp_path, crawl_name, redis_url) as made:
         node = await made.joined()
         robots = node.parts.gates.robots
-        known = robots.known
+        known = robots.known_rules
 
         def broken(authority: str) -> object:
             if authority == "http://b.example":
                 raise ZeroDivisionError
             return known(authority)
 
-        monkeypatch.setattr(robots, "known", broken)
+        monkeypatch.setattr(robots, "known_rules", broken)
         offer(node, *queued(*PLAIN, *OLDER))
         fetched = []
         for _ in range(12):

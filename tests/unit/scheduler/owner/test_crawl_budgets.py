@@ -197,6 +197,26 @@ def test_links_of_other_domains_raise_a_budget(tmp_path: Path, crawl_name: str, 
     asyncio.run(scenario())
 
 
+def test_a_host_of_a_shared_domain_has_the_budget_of_its_own_links(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    async def scenario() -> None:
+        settings = {"budget_policy": "proportional", "budget": 2, "budget_units": ["*.a.example"]}
+        async with world(tmp_path, crawl_name, redis_url, **settings, budget_unit_links=3) as w:
+            node = await w.joined()
+            assert node.link_graph is not None
+            for number in range(4):
+                node.link_graph.note(f"http://www.site{number}.org/", ["http://ann.a.example/"])
+            node.link_graph.note("http://www.site9.org/", ["http://bob.a.example/"])
+            await offered(w, node, "http://ann.a.example/")
+            pld = node.crawl.pld_of("ann.a.example")
+            mine = node.ownership.owned[partition_of(pld, 4)]
+            budgets = node.parts.ownership.crawl_budgets.budgets_of(mine.disk, ["ann.a.example", "bob.a.example", pld])
+            assert budgets == [2 * 4, 2 * 5, 2 * 5]
+
+    asyncio.run(scenario())
+
+
 def test_requests_of_callbacks_are_links_of_their_page(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """An ordinary spider has in-degrees too; start requests and redirects, which no page links to, raise none."""
 
@@ -358,6 +378,9 @@ class Taking:
     def set_budgets(self, budgets: Any) -> None:
         self.given["budgets"] = budgets
 
+    def set_units(self, units: Any) -> None:
+        self.given["units"] = units
+
     def set_callbacks(self, callbacks: Any) -> None:
         self.given["callbacks"] = callbacks
 
@@ -378,7 +401,7 @@ def test_a_prioritizer_has_the_ranks_of_all_partitions(tmp_path: Path, crawl_nam
         taking = Taking()
         budgets.give_to(taking)  # type: ignore[arg-type]
         assert taking.given["budgets"] is None
-        [url] = taking.given["prioritizing"].prioritized(queued("http://a.example/"), np.array([in_degree]), None)
+        [url] = taking.given["prioritizing"].prioritize(queued("http://a.example/"), np.array([in_degree]), None)
         assert isinstance(url.priority, int)
         return url.priority
 
@@ -393,7 +416,7 @@ def test_a_prioritizer_has_the_ranks_of_all_partitions(tmp_path: Path, crawl_nam
             assert await one.refresh([])
             assert (priority(one, 3), priority(one, 9)) == (priority(other, 3), priority(other, 9)) == (1, 1)
             deep = reputation(w, budget_policy="none", prioritizer="depth")
-            assert deep._changed([Counting(0, 3)]) == {}  # type: ignore[list-item]
+            assert deep._changed_counts([Counting(0, 3)]) == {}  # type: ignore[list-item]
 
     asyncio.run(scenario())
 

@@ -48,7 +48,7 @@ def error_of(kind: str) -> BigcrawlError:
 
 
 @pytest.mark.parametrize("kind", ["checksum", "medium"])
-@pytest.mark.parametrize("where", ["fold", "durability.force"])
+@pytest.mark.parametrize("where", ["fold", "durability.make_durable"])
 def test_partition_whose_files_cannot_be_read_is_set_apart_and_the_others_go_on(
     tmp_path: Path, crawl_name: str, redis_url: str, kind: str, where: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -294,9 +294,9 @@ async def test_much_is_compared_in_portions(
 ) -> None:
     """Held, ended and resting are told a few at a time; afterwards both sides are the same."""
     monkeypatch.setattr(reconciliation, "PORTION_BYTES", 200)
-    portions: list[scripts.Call[scripts.Reconciled]] = []
+    portions: list[scripts.Call[scripts.ReconcileReply]] = []
 
-    def noted(*args: Any, **kinds: Any) -> scripts.Call[scripts.Reconciled]:
+    def noted(*args: Any, **kinds: Any) -> scripts.Call[scripts.ReconcileReply]:
         portions.append(reconcile_partition(*args, **kinds))
         return portions[-1]
 

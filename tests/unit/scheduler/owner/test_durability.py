@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.owner.durability import FOLDED_URLS_MAX, PERSISTED_MS, Durability, Retention
+from bigcrawl.scheduler.owner.durability import FOLDED_URLS_MAX, PERSISTED_MS, BatchRetention, Durability
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.queued_url import encode_batch
 from tests.unit.scheduler.world import queued
@@ -21,7 +21,7 @@ def test_files_are_forced_in_time_and_sooner_when_much_was_folded(tmp_path: Path
     durability = Durability(disk.committed, loss_ms=0, now_ms=1_000)
     assert durability.due_ms(DURABLE_MS) > 1_000 + DURABLE_MS - 1
     assert durability.due_ms(DURABLE_MS) <= 1_000 + DURABLE_MS
-    durability.force(20_000, 20_000)
+    durability.make_durable(20_000, 20_000)
     assert durability.forced_ms == 20_000
     assert durability.due_ms(DURABLE_MS) > 90_000
     disk.step([("1-0", encode_batch(queued(*(f"http://a.example/{i}" for i in range(FOLDED_URLS_MAX)))))], 0, {})
@@ -34,10 +34,10 @@ def test_trimming_is_owed_until_a_later_point(tmp_path: Path) -> None:
     disk = Partition.open(tmp_path / "p", 1, PartitionLimits())
     durability = Durability(disk.committed, loss_ms=0, now_ms=0)
     disk.step([("1-0", encode_batch(queued("http://a.example/")))], 1, {})
-    durability.force(0, 0)
+    durability.make_durable(0, 0)
     assert durability.trim == ("0-0", 0)
     assert durability.due_ms(DURABLE_MS) <= DURABLE_MS
-    durability.force(DURABLE_MS, DURABLE_MS)
+    durability.make_durable(DURABLE_MS, DURABLE_MS)
     assert durability.trim == ("1-0", 1)
     assert durability.due_ms(DURABLE_MS) > 5 * DURABLE_MS
 
@@ -48,7 +48,7 @@ def test_order_for_a_checkpoint_is_carried_out_once(tmp_path: Path) -> None:
     durability = Durability(disk.committed, loss_ms=0, now_ms=0)
     assert durability.due_ms(DURABLE_MS, checkpoint=7) > PERSISTED_MS - 1
     assert durability.due_ms(DURABLE_MS, checkpoint=7) <= PERSISTED_MS
-    durability.force(PERSISTED_MS, PERSISTED_MS, 7)
+    durability.make_durable(PERSISTED_MS, PERSISTED_MS, 7)
     assert durability.checkpoint == 7
     assert durability.due_ms(DURABLE_MS, checkpoint=7) > 5 * DURABLE_MS
     assert durability.due_ms(DURABLE_MS, checkpoint=8) <= 5 * DURABLE_MS
@@ -56,9 +56,9 @@ def test_order_for_a_checkpoint_is_carried_out_once(tmp_path: Path) -> None:
 
 def test_batches_are_kept_until_redis_will_not_forget_them() -> None:
     """Their text for as long as Redis may lose, their keys ten times as long; marks are few."""
-    retention = Retention(60_000)
+    retention = BatchRetention(60_000)
     for number, now_ms in enumerate(range(0, 1_200_000, 1_000)):
-        retention.note(now_ms, number)
+        retention.record_batch(now_ms, number)
     assert len(retention._marks) < 50
     now_ms = 1_200_000
     assert 1_100 < retention.text_upto(now_ms) <= 1_140

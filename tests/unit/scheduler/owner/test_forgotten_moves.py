@@ -83,7 +83,7 @@ async def test_urls_set_aside_are_fetched_once(tmp_path: Path, crawl_name: str, 
         await node.pump.turn()
         [held] = node.handout.held
         memory = await Memory(w).keep()
-        node.parts.gates.aside.put(held)
+        node.parts.gates.aside.set_aside(held)
         await node.pump.flush()
         w.clock.advance(5_000)
         await node.fold.turn()
@@ -113,9 +113,9 @@ async def test_dropped_urls_are_dropped_again(tmp_path: Path, crawl_name: str, r
 def test_moves_are_remembered_for_some_seconds() -> None:
     """Of the running time of Redis; and longer while nothing is moved."""
     moved = MovedUrls()
-    moved.note("1-0", HOST, [7, 8], 0)
-    moved.note("5-0", HOST, [9], FORGETTABLE_MS)
-    assert moved.merged("1-0") == [(HOST, 7), (HOST, 8)]
-    assert moved.merged("0-0") == []
-    moved.note("6-0", "b.example", [-3], FORGETTABLE_MS + 1)
-    assert moved.merged("9-9") == [(HOST, 9), ("b.example", -3)]
+    moved.record_move("1-0", HOST, [7, 8], 0)
+    moved.record_move("5-0", HOST, [9], FORGETTABLE_MS)
+    assert moved.places_of_merged("1-0") == [(HOST, 7), (HOST, 8)]
+    assert moved.places_of_merged("0-0") == []
+    moved.record_move("6-0", "b.example", [-3], FORGETTABLE_MS + 1)
+    assert moved.places_of_merged("9-9") == [(HOST, 9), ("b.example", -3)]

@@ -110,14 +110,16 @@ def test_a_store_that_refuses_or_hangs_stops_no_step(
             monkeypatch.setattr(objects, "_call_s", 0.2)
             os.mkfifo(tmp_path / "hangs")
             write = objects.put
-            monkeypatch.setattr(objects, "put", lambda name, data: objects._call((tmp_path / "hangs").read_bytes))
+            monkeypatch.setattr(
+                objects, "put", lambda name, data: objects._call_in_thread((tmp_path / "hangs").read_bytes)
+            )
             for at in range(4):
                 await fold(w, node, [f"{page}{at}" for page in PAGES])
                 await store(w, node)
             assert sum(len(owned.disk.state.tables.seen) for owned in node.ownership.owned.values()) == 48
             entries = [await w.client.command("XLEN", PartitionKeys(crawl_name, p).inbox) for p in range(4)]
             assert sum(entries) >= 4
-            warned = [record for record in caplog.records if "do not reach the store" in record.message]
+            warned = [record for record in caplog.records if "are not backed up to the store" in record.message]
             assert len(warned) == 1
             monkeypatch.setattr(objects, "put", write)
             for _ in range(2):
@@ -152,7 +154,7 @@ def test_a_store_that_is_unmounted_is_not_made_below_its_mount_point(
                 await store(w, node)
             assert not list(place.iterdir())
             assert await w.client.commands([("HGET", state, "trimmed") for state in states]) == trimmed
-            [said] = [record.message for record in caplog.records if "do not reach the store" in record.message]
+            [said] = [record.message for record in caplog.records if "are not backed up to the store" in record.message]
             assert f"file://{place} is not the store in which the crawl was begun" in said
             assert "mount it, or bring it back" in said
             with pytest.raises(TransientStoreError, match="mount it"):
@@ -200,7 +202,7 @@ def test_points_that_are_older_than_what_redis_has_dropped_are_not_gone_on_with(
             used = {second.crawl.partition_of_host(page.split("/")[2]) for page in PAGES}
             if lost_partitions == "refetch":
                 assert len(second.ownership.owned) == owned
-                assert "what the inbox brought since is lost" in caplog.text
+                assert "URLs that arrived since are lost" in caplog.text
                 return
             assert not used & set(second.ownership.owned)
             assert f"{tmp_path / 'b' / crawl_name}" in caplog.text

@@ -49,25 +49,25 @@ def test_found_copies_are_kept_until_redis_cannot_forget_them(tmp_path: Path) ->
     sketched = {n: rows_of((n, edited(page(1), n, 4)), contents=keys).tobytes() for n in keys}
     steps.step(sketched=sketched[1] + sketched[2])
     found = OwedRows(steps.partition.committed, loss_ms=60_000)
-    first = found.unsent
+    first = found.unsent_rows
     assert len(first) == KINDS[FOUND].itemsize
     found.record_sent(first, 1_000, none_of)
-    assert (found.unsent, steps.partition.committed.untold) == (b"", first)
+    assert (found.unsent_rows, steps.partition.committed.unsent_rows) == (b"", first)
     steps.step(sketched=sketched[3])
-    second = found.unsent
+    second = found.unsent_rows
     assert len(second) == KINDS[FOUND].itemsize
-    assert OwedRows(steps.partition.committed).unsent == first + second, "as the next owner would send them"
+    assert OwedRows(steps.partition.committed).unsent_rows == first + second, "as the next owner would send them"
     found.forget_safe(61_000)
-    assert steps.partition.committed.untold == first + second
+    assert steps.partition.committed.unsent_rows == first + second
     found.send_again()
     found.record_sent(second, 1_500, none_of)  # under way when Redis may have forgotten
-    assert found.unsent == first + second
+    assert found.unsent_rows == first + second
     found.record_sent(first + second, 2_000, none_of)
     steps.step((70, 1))
     found.forget_safe(62_000)
-    assert (found.unsent, steps.partition.committed.untold) == (b"", first + second)
+    assert (found.unsent_rows, steps.partition.committed.unsent_rows) == (b"", first + second)
     found.forget_safe(62_001)
-    assert (found.unsent, steps.partition.committed.untold) == (b"", b"")
+    assert (found.unsent_rows, steps.partition.committed.unsent_rows) == (b"", b"")
 
 
 def none_of(_rows: bytes) -> bytes:
@@ -82,21 +82,21 @@ def test_found_copies_that_one_inbox_refuses_are_sent_again_alone(tmp_path: Path
     sketched = {n: rows_of((n, edited(page(1), n, 4)), contents=keys).tobytes() for n in keys}
     steps.step(sketched=b"".join(sketched[n] for n in (1, 2, 3)))
     found = OwedRows(steps.partition.committed)
-    both, refused = found.unsent, owed_in(found.unsent, {1}, 10)
+    both, refused = found.unsent_rows, owed_in(found.unsent_rows, {1}, 10)
     assert (found.rows_unsent, len(refused)) == (2, KINDS[FOUND].itemsize)
     found.record_sent(both, 1_000, lambda rows: owed_in(rows, {1}, 10))
-    assert (found.unsent, found.rows_unsent) == (refused, 1)
+    assert (found.unsent_rows, found.rows_unsent) == (refused, 1)
     steps.step(sketched=sketched[4])
-    last = owed_in(found.unsent, {3}, 10)
-    assert found.unsent == refused + last
-    found.record_sent(found.unsent, 2_000, lambda rows: owed_in(rows, {1}, 10))
+    last = owed_in(found.unsent_rows, {3}, 10)
+    assert found.unsent_rows == refused + last
+    found.record_sent(found.unsent_rows, 2_000, lambda rows: owed_in(rows, {1}, 10))
     found.forget_safe(90_000)
-    assert (found.unsent, steps.partition.committed.untold) == (refused, both + last)
+    assert (found.unsent_rows, steps.partition.committed.unsent_rows) == (refused, both + last)
     found.record_sent(refused, 90_000, none_of)
     found.forget_safe(90_000 + FORGETTABLE_MS)
-    assert (found.rows_unsent, steps.partition.committed.untold) == (0, both + last)
+    assert (found.rows_unsent, steps.partition.committed.unsent_rows) == (0, both + last)
     found.forget_safe(90_001 + FORGETTABLE_MS)
-    assert steps.partition.committed.untold == b""
+    assert steps.partition.committed.unsent_rows == b""
 
 
 async def give_contents(w: World, node: Node, partition: int, *numbers: int) -> None:

@@ -13,7 +13,7 @@ from bigcrawl.config import read_config
 from bigcrawl.features.revisits.fold import Revisits
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys
-from bigcrawl.redisdb.scripts import Claim, Identity
+from bigcrawl.redisdb.scripts import GrantedClaim, Identity
 from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds
 from bigcrawl.revisiting.rules import PERIODIC
 from bigcrawl.revisiting.visit import Answer, Visit, next_visit
@@ -32,6 +32,7 @@ from bigcrawl.scheduler.records.inbox_entry import OUTCOMES, TIMED
 from bigcrawl.scheduler.records.outcomes import pack_outcome
 from bigcrawl.scheduler.records.queued_url import encode_batch
 from bigcrawl.scheduler.records.timed_url import TimedUrl, encode_timed
+from tests.support.running.tables import each
 from tests.unit.scheduler.world import connected, queued
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Owner:
         self.keys = PartitionKeys(crawl, 0)
         self.batches = 0
 
-    async def claim(self) -> Claim:
+    async def claim(self) -> GrantedClaim:
         call = scripts.claim_partition(
             self.keys,
             node="n",
@@ -74,7 +75,7 @@ class Owner:
             generation=next(_generations),
         )
         [claim] = await self.client.run([call])
-        assert isinstance(claim, Claim)
+        assert isinstance(claim, GrantedClaim)
         return claim
 
     async def open(self, host_hot_max: int = HOT) -> OwnedPartition:
@@ -177,7 +178,7 @@ def test_manifest_behind_redis_does_not_admit_twice(tmp_path: Path, crawl_name: 
     async def scenario() -> None:
         async with owner(tmp_path / "p", crawl_name, redis_url) as o:
             mine = await o.open()
-            mine.durability.force(0, 0)
+            mine.durability.make_durable(0, 0)
             await o.send(*urls_of("a.example", 5))
             await o.step(mine)
             for file in (tmp_path / "p").rglob("*"):
@@ -228,7 +229,7 @@ async def aged(o: Owner, mine: OwnedPartition, monkeypatch: pytest.MonkeyPatch, 
         await o.send(*urls_of(f"h{at}.example", 4))
         await o.step(mine)
         mine.disk.committed._log._first_bytes = 0
-        mine.durability.force(now_ms, now_ms)
+        mine.durability.make_durable(now_ms, now_ms)
         await o.client.run([mine.publish()])
 
 
@@ -312,7 +313,7 @@ def test_redis_that_forgot_more_than_is_kept_goes_on_and_forgotten_urls_are_new_
             await rewound(o)
             again = await o.open()
             assert (await state_of(o, "readmitted"), await state_of(o, "lost")) == (12, 8)
-            assert "and with it 8 URLs" in caplog.text
+            assert "0 older batches and 8 others" in caplog.text
             assert await o.queued() == 12
             await o.step(again)
             await o.send(*urls_of("h0.example", 4), *urls_of("h2.example", 4))
@@ -335,7 +336,7 @@ def test_redis_that_forgot_what_nobody_remembers_goes_on(
             await aged(o, mine, monkeypatch, 0, 700_000, 710_000, 720_000)
             await rewound(o)
             again = await o.open()
-            assert "and those of 1 older batches" in caplog.text
+            assert "the URLs of 1 older batches" in caplog.text
             assert await o.queued() == 12
             assert again.admissions.confirmed == 4
 
@@ -352,7 +353,7 @@ def test_inbox_is_trimmed_only_behind_the_durable_point_before(tmp_path: Path, c
             await o.step(mine)
             lengths = []
             for now_ms in (0, 10_000, 20_000):
-                mine.durability.force(now_ms, now_ms)
+                mine.durability.make_durable(now_ms, now_ms)
                 await o.client.run([mine.publish()])
                 lengths.append(await o.client.command("XLEN", o.keys.inbox))
             assert lengths == [1, 0, 0]
@@ -444,8 +445,8 @@ def test_keys_survive_packing() -> None:
     assert unpack_keys(b"") == []
 
 
-@pytest.mark.parametrize(
-    ("state", "rest_ms"),
+@each(
+    "state, rest_ms",
     [
         ({"has_urls": True, "urls": HOT}, 30_000),
         ({"has_urls": True, "urls": HOT // 2 + 1}, 30_000),

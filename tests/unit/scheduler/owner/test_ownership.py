@@ -14,13 +14,13 @@ from bigcrawl.clock import ManualClock
 from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
-from bigcrawl.redisdb.scripts import Claim
+from bigcrawl.redisdb.scripts import GrantedClaim
 from bigcrawl.scheduler.node.loops import beat
 from bigcrawl.scheduler.owner.durable_rounds import DURABLE_AT_ONCE
 from bigcrawl.scheduler.owner.folding import INBOX_ENTRIES_AT_ONCE, INBOX_ENTRIES_EACH, shares_of
 from bigcrawl.scheduler.owner.hot.hot_share import LATE_MS
 from bigcrawl.scheduler.partition.file_work import FileWork
-from bigcrawl.scheduler.partition.yielding_files import YieldingFiles
+from bigcrawl.scheduler.partition.yielding_files import ThrottledFiles
 from tests.unit.scheduler.world import queued, world
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ async def steal(w: World, partition: int) -> None:
         generation=1,
     )
     [claim] = await w.client.run([call])
-    assert isinstance(claim, Claim)
+    assert isinstance(claim, GrantedClaim)
 
 
 async def offered(w: World, node: Node) -> None:
@@ -221,7 +221,7 @@ def test_long_work_that_gets_on_is_no_standstill() -> None:
     """Each portion that is written is a sign of life; between two of them patience begins anew."""
     clock = ManualClock()
     work = FileWork(clock, 30_000)
-    files = YieldingFiles(lambda: False, work.record_sign)
+    files = ThrottledFiles(lambda: False, work.record_sign)
     seen = []
 
     def chunks() -> Iterator[bytes]:

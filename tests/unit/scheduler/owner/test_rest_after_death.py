@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.scheduler.gates.fetched import Fetched
+from bigcrawl.scheduler.gates.fetched import FetchedBody
 from tests.unit.scheduler.gates.test_speed import awaited
 from tests.unit.scheduler.world import queued, world
 
@@ -46,7 +46,7 @@ async def test_resumed_crawl_lets_hosts_rest_as_long_as_they_asked(
     settings |= {"backoff": DELAY_S, "backoff_max": DELAY_S} if asks == "back-off" else {}
     async with world(tmp_path, crawl_name, redis_url, **settings) as w:
         rules = f"User-agent: *\nCrawl-delay: {DELAY_S if asks == 'Crawl-delay' else 0}\n".encode()
-        w.web.answers[f"http://{HOST}/robots.txt"] = Fetched(200, rules)
+        w.web.answers[f"http://{HOST}/robots.txt"] = FetchedBody(200, rules)
         node = await w.joined()
         for url in queued(*PAGES):
             node.offer(url)

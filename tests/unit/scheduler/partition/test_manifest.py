@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from bigcrawl.drum.bucket import EMPTY_BUCKET, BucketState
 from bigcrawl.drum.memtable import EMPTY_MEMTABLE, Memtable
 from bigcrawl.drum.run import RunInfo
-from bigcrawl.scheduler.partition.manifest import BatchPlace, Manifest, apply_changes, changes
+from bigcrawl.scheduler.partition.manifest import BatchPlace, Manifest, apply_changes, manifest_changes
 from bigcrawl.scheduler.partition.manifest_log import encode_record
 from bigcrawl.scheduler.partition.tables import NO_TABLES
 from bigcrawl.scheduler.queues.fifo import Cursor, FifoState
-from bigcrawl.scheduler.queues.parked_queues import EMPTY_PARKED, Extent, ParkedState
+from bigcrawl.scheduler.queues.parked_queues import EMPTY_PARKED, ChainExtent, ParkedState
 from bigcrawl.scheduler.queues.segments import Segment
 from bigcrawl.scheduler.queues.turn_state import TurnState
 
@@ -52,8 +52,8 @@ FULL = Manifest(
         (Segment(0, 500, 30),),
         1,
         {
-            "b\u00fccher.example": {1: (Extent(0, 8, 1, 9), Extent(0, 99, 0, 2))},
-            "b.example": {0: (Extent(0, 9, 0, 1),)},
+            "b\u00fccher.example": {1: (ChainExtent(0, 8, 1, 9), ChainExtent(0, 99, 0, 2))},
+            "b.example": {0: (ChainExtent(0, 9, 0, 1),)},
         },
     ),
     batch_number=12,
@@ -101,31 +101,31 @@ def test_what_has_not_changed_is_not_told() -> None:
         queues=queues,
         turns=FULL.turns._replace(turn=8),
         counts={**FULL.counts, "mirrors": 0},
-        parked=FULL.parked._replace(chains={**FULL.parked.chains, "c.example": {1: (Extent(0, 30, 0, 3),)}}),
+        parked=FULL.parked._replace(chains={**FULL.parked.chains, "c.example": {1: (ChainExtent(0, 30, 0, 3),)}}),
     )
-    assert changes(FULL, after) == {
+    assert manifest_changes(FULL, after) == {
         "number": 100,
         "tables": {"seen": (None, 3, [b"8 more..", b"8 again."])},
         "queues": {"queue-7-1": None, "queue-8-1": queues["queue-8-1"]},
         "turns": FULL.turns._replace(turn=8),
         "mirrors": 0,
-        "parked": (FULL.parked.segments, 1, [], [], [("c.example", {1: (Extent(0, 30, 0, 3),)})]),
+        "parked": (FULL.parked.segments, 1, [], [], [("c.example", {1: (ChainExtent(0, 30, 0, 3),)})]),
     }
-    assert changes(after, after) == {}
+    assert manifest_changes(after, after) == {}
     emptied = {**after.tables, "seen": BucketState(seen.runs[:1], EMPTY_MEMTABLE), "plds": EMPTY_BUCKET}
-    assert changes(after, replace(after, tables=emptied))["tables"] == {
+    assert manifest_changes(after, replace(after, tables=emptied))["tables"] == {
         "seen": (seen.runs[:1], 0, []),
         "plds": ((), 0, []),
     }
     others = {**after.tables, "seen": BucketState(seen.runs, Memtable.from_bytes(b"8 others" * 9))}
-    assert changes(after, replace(after, tables=others))["tables"] == {"seen": (None, 0, [b"8 others"] * 9)}
+    assert manifest_changes(after, replace(after, tables=others))["tables"] == {"seen": (None, 0, [b"8 others"] * 9)}
 
 
 def test_what_is_told_makes_the_manifest() -> None:
     """From nothing to one manifest and on to others, what is told is all that is needed."""
     emptied = replace(FULL, number=100, tables=NO_TABLES, queues={}, turns=TurnState())
     states = (FULL, emptied, replace(FULL, number=101))
-    told = [changes(None, FULL)] + [changes(before, after) for before, after in pairwise(states)]
+    told = [manifest_changes(None, FULL)] + [manifest_changes(before, after) for before, after in pairwise(states)]
     for count, state in enumerate(states, 1):
         written = [msgpack.unpackb(msgpack.packb(change), use_list=False, strict_map_key=False) for change in told]
         assert apply_changes("MANIFEST", written[:count], FULL.retained) == state
@@ -139,10 +139,10 @@ def test_changes_keep_the_turns_of_hosts(states: list[dict[str, int]]) -> None:
     """However hosts come, go, change and move, a chain of changes ends in the last state, order included."""
     manifests = [Manifest(1, number) for number in range(len(states) + 1)]
     for number, state in enumerate(states, 1):
-        held: dict[str, HostChains] = {host: {1: (Extent(0, 8, 0, urls),)} for host, urls in state.items()}
+        held: dict[str, HostChains] = {host: {1: (ChainExtent(0, 8, 0, urls),)} for host, urls in state.items()}
         manifests[number] = replace(manifests[number], parked=EMPTY_PARKED._replace(chains=held))
-    told = [changes(None, manifests[0])]
-    told += [changes(before, after) for before, after in pairwise(manifests)]
+    told = [manifest_changes(None, manifests[0])]
+    told += [manifest_changes(before, after) for before, after in pairwise(manifests)]
     made = apply_changes("MANIFEST", told, ())
     assert made == manifests[-1]
     assert list(made.parked.chains) == list(manifests[-1].parked.chains)
@@ -150,7 +150,7 @@ def test_changes_keep_the_turns_of_hosts(states: list[dict[str, int]]) -> None:
 
 def test_it_stays_small_however_many_urls_wait() -> None:
     """Four million waiting URLs of one host, all parked, are less than 64 KiB of manifest."""
-    extents = tuple(Extent(n // 10, 100_000 * (n % 10), 0, 2048) for n in range(2000))
+    extents = tuple(ChainExtent(n // 10, 100_000 * (n % 10), 0, 2048) for n in range(2000))
     segments = tuple(Segment(n, 1 << 20, 20_480) for n in range(200))
     parked = ParkedState(segments, 200, {"a.example": {1: extents}})
     assert len(encode_record(None, Manifest(1, parked=parked), [])) < 64 << 10

@@ -228,6 +228,6 @@ def test_state_of_a_feature_that_is_not_there_is_refused(tmp_path: Path, state: 
     log, manifest = begin(tmp_path)
     log.append(replace(manifest, number=100, **state))
     with pytest.raises(
-        ConfigError, match=f"^{PATH} has state of features that this version of bigcrawl lacks: {name}; go on with"
+        ConfigError, match=f"^{PATH} has state of features that this version of bigcrawl lacks: {name}; continue with"
     ):
         decode_manifest(PATH, bytes_of(tmp_path))

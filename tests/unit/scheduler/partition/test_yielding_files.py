@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.scheduler.partition import yielding_files as unhurried
-from bigcrawl.scheduler.partition.yielding_files import LOOK_S, PORTION_S, RESTS, YieldingFiles
+from bigcrawl.scheduler.partition.yielding_files import LOOK_S, PORTION_S, RESTS, ThrottledFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +45,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Time:
 
 def test_rests_are_in_proportion_to_the_work(tmp_path: Path, clock: Time) -> None:
     """The thread has one part in six of the time, however the work is cut into chunks."""
-    YieldingFiles(lambda: True).write_new(tmp_path / "run", clock.chunks(100, PORTION_S / 4))
+    ThrottledFiles(lambda: True).write_new(tmp_path / "run", clock.chunks(100, PORTION_S / 4))
     assert (tmp_path / "run").read_bytes() == b"".join(b"%04d" % number for number in range(100))
     assert sum(clock.slept) == pytest.approx(RESTS * clock.cpu_s, abs=RESTS * 2 * PORTION_S)  # behind the last, none
     assert max(clock.slept) <= LOOK_S
@@ -57,13 +57,13 @@ def test_small_files_are_written_at_once(tmp_path: Path, clock: Time) -> None:
     def may_rest() -> bool:
         raise AssertionError
 
-    YieldingFiles(may_rest).write_new(tmp_path / "run", clock.chunks(3, PORTION_S / 4))
+    ThrottledFiles(may_rest).write_new(tmp_path / "run", clock.chunks(3, PORTION_S / 4))
     assert (tmp_path / "run").read_bytes() == b"000000010002"
     assert not clock.slept
 
 
 def test_haste_ends_a_rest(tmp_path: Path, clock: Time) -> None:
     """A node that runs out of URLs, or stops, waits for a look at most."""
-    YieldingFiles(lambda: len(clock.slept) < 2).write_new(tmp_path / "run", clock.chunks(10, 10 * PORTION_S))
+    ThrottledFiles(lambda: len(clock.slept) < 2).write_new(tmp_path / "run", clock.chunks(10, 10 * PORTION_S))
     assert (tmp_path / "run").stat().st_size == 40
     assert clock.slept == [LOOK_S, LOOK_S]

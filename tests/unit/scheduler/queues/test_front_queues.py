@@ -19,7 +19,8 @@ from bigcrawl.scheduler.queues.front_queues import (
     weights_of,
 )
 from bigcrawl.scheduler.queues.named_queues import Queues
-from bigcrawl.scheduler.queues.rescoring import Rescoring
+from bigcrawl.scheduler.queues.rescoring import RescoringRound
+from tests.support.running.tables import each
 from tests.support.worlds.partition_world import make_url
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def front_of(queues: Queues, number: int, *older: int) -> FrontQueues:
     return FrontQueues(queues, "queue-3", Selector(levels=Levels.of_number(number)).with_older(older))
 
 
-@pytest.mark.parametrize("number", range(1, 65))
+@each("number", range(1, 65))
 def test_any_number_of_levels_parts_priorities_in_their_order(number: int) -> None:
     """As many as asked for, urgent ones apart from three levels on, and five as ever."""
     levels = Levels.of_number(number)
@@ -143,7 +144,7 @@ def test_queues_of_another_number_are_kept_until_they_are_moved(tmp_path: Path) 
     assert chosen == 0
     assert front.queues[0].pop() == make_url(9, priority=-1)
     assert front.are_older(front.choose_level() or 0)
-    rescoring = Rescoring()
+    rescoring = RescoringRound()
     rescoring.begin(front, (), older_only=True)
     while rescoring.is_under_way:
         tiers, urls = zip(*rescoring.next_urls(front, 3), strict=True)

@@ -7,7 +7,7 @@ import pytest
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
 from bigcrawl.scheduler.queues.named_queues import Queues
-from bigcrawl.scheduler.queues.over_budget import OverBudget
+from bigcrawl.scheduler.queues.over_budget import OverBudgetQueue
 from tests.support.worlds.partition_world import make_url
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def test_a_queue_with_urls_is_not_removed(queues: Queues) -> None:
 
 def test_a_reread_takes_each_url_once_and_failed_ones_first(queues: Queues, epoch: EpochDirectory) -> None:
     """What fails, and what arrives meanwhile, is of the next generation; failed ones had arrived before."""
-    over = OverBudget(queues, 1, is_rereading=False)
+    over = OverBudgetQueue(queues, 1, is_rereading=False)
     for number in range(100):
         over.append(make_url(number), failed=False)
     queues.flush()
@@ -78,7 +78,7 @@ def test_a_reread_takes_each_url_once_and_failed_ones_first(queues: Queues, epoc
         over.append(url, failed=True)
     queues.flush()
     restored = Queues.restore(epoch, queues.states())
-    over = OverBudget(restored, over.generation, is_rereading=True)
+    over = OverBudgetQueue(restored, over.generation, is_rereading=True)
     over._check()
     assert len(over) == 101
     while block := over.pop_block():

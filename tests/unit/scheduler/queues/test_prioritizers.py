@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from math import log
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,21 @@ import pytest
 from bigcrawl.config import FrontierConfig
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.links import Links
+from bigcrawl.revisiting.change_rate import change_rate
+from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds
+from bigcrawl.revisiting.rules import PERIODIC
+from bigcrawl.revisiting.visit import Answer, next_visit
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
-from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts, Ranks
+from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts, InDegreeRanks
 from bigcrawl.scheduler.queues import prioritizers
 from bigcrawl.scheduler.queues.front_queues import level_of
-from bigcrawl.scheduler.queues.prioritizers import FoundUrls, Prioritizing, as_given, make_prioritizer
+from bigcrawl.scheduler.queues.prioritizers import FoundUrls, SafePrioritizer, as_given, make_prioritizer
+from bigcrawl.scheduler.records.body import with_known
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl
 from tests.support.keys import url_key
 
 NAME = f"{__name__}.Shortest"
-RANKS = Ranks(InDegreeCounts.of(np.array([1, 2, 30, 500], dtype=np.uint32)))
+RANKS = InDegreeRanks(InDegreeCounts.of(np.array([1, 2, 30, 500], dtype=np.uint32)))
 
 
 class Shortest:
@@ -58,7 +64,7 @@ def priorities(
     assert prioritizer is not None
     counts = np.array(in_degrees or [0] * len(urls), dtype=np.uint32)
     traps = None if divisors is None else np.array(divisors, dtype=np.uint32)
-    found = Prioritizing(prioritizer, RANKS).prioritized(urls, counts, traps)
+    found = SafePrioritizer(prioritizer, RANKS).prioritize(urls, counts, traps)
     assert [(each.key, each.body) for each in found] == [(each.key, each.body) for each in urls]
     return [each.priority for each in found]
 
@@ -77,8 +83,10 @@ def test_rank_is_on_a_logarithmic_scale() -> None:
     found = priorities("rank", some(5), [0, 1, 2, 30, 500])
     assert found == sorted(found)
     assert [level_of(found[at]) for at in (0, -1)] == [1, 4]
-    nobody = Prioritizing(prioritizers.PRIORITIZERS["rank"](), Ranks(InDegreeCounts.of(np.array([], dtype=np.uint32))))
-    assert [each.priority for each in nobody.prioritized(some(1), np.array([3], dtype=np.uint32), None)] == [0]
+    nobody = SafePrioritizer(
+        prioritizers.PRIORITIZERS["rank"](), InDegreeRanks(InDegreeCounts.of(np.array([], dtype=np.uint32)))
+    )
+    assert [each.priority for each in nobody.prioritize(some(1), np.array([3], dtype=np.uint32), None)] == [0]
 
 
 def test_a_trap_has_no_quality() -> None:
@@ -124,13 +132,47 @@ def test_a_function_of_ones_own() -> None:
     assert (found.depths.tolist(), found.given.tolist()) == ([3, 0], [7, 2])
 
 
+def test_prioritizer_sees_the_visits_of_a_page() -> None:
+    """How often it changed, and the status, type and charset of its last answer; nothing of a URL never visited."""
+    page = Answer(200, b"digest", media_type="text/html", charset="euc-jp")
+    policy = RevisitPolicy(PERIODIC, WaitBounds(100, 1, 1_000))
+    visit = next_visit(next_visit(None, page, 0, policy), page._replace(digest=b"other"), 100, policy)
+    assert visit is not None
+    new, bad = url("http://a.example/new"), QueuedUrl(1, "a.example", 0, 0, b"damaged")
+    known = new._replace(body=with_known(new.body, visit.pack()))
+    nobody = np.zeros(3, dtype=np.uint32)
+    found = FoundUrls([known, new, bad], nobody, nobody > 0, RANKS)
+    assert found.visits == [visit, None, None]
+    assert (visit.status, visit.media_type, visit.charset, visit.last_s) == (200, "text/html", "euc-jp", 100)
+    assert found.change_rates.tolist() == [change_rate(visit.history), 0, 0]
+    assert found.change_rates[0] == pytest.approx(-log((1 - 1 + 0.5) / (1 + 0.5)) / 100, rel=1e-3)
+
+
+def test_pages_that_change_daily_come_before_those_that_do_not() -> None:
+    """Of the first PLD by links; a new URL counts as its PLD, a trap never comes first."""
+    page = Answer(200, b"digest")
+    policy, day = RevisitPolicy(PERIODIC, WaitBounds(100, 1, 1_000)), 86_400
+
+    def visited(digests: list[bytes]) -> QueuedUrl:
+        new, visit = url("http://a.example/"), None
+        for number, digest in enumerate(digests):
+            visit = next_visit(visit, page._replace(digest=digest), number * day, policy)
+        assert visit is not None
+        return new._replace(body=with_known(new.body, visit.pack()))
+
+    same, often = visited([b"x"] * 20), visited([b"%d" % number for number in range(20)])
+    urls = [often, same, url("http://a.example/new"), often]
+    first, never, new, trap = priorities("changes", urls, [500] * 4, [1, 1, 1, 20])
+    assert first == new > never == 0 > trap
+
+
 def test_a_failure_loses_no_url(caplog: pytest.LogCaptureFixture) -> None:
     """URLs keep what they have, and the log says so once."""
     with caplog.at_level(logging.ERROR):
-        prioritizing = Prioritizing(broken, RANKS)
+        prioritizing = SafePrioritizer(broken, RANKS)
         for _ in range(3):
             urls = [url("http://b.example/", priority=3)]
-            assert prioritizing.prioritized(urls, np.zeros(1, dtype=np.uint32), None) == urls
+            assert prioritizing.prioritize(urls, np.zeros(1, dtype=np.uint32), None) == urls
     [record] = caplog.records
     assert "BIGCRAWL_PRIORITIZER failed for 1 URLs" in record.getMessage()
 
@@ -139,7 +181,7 @@ def test_a_failure_loses_no_url(caplog: pytest.LogCaptureFixture) -> None:
     ("name", "message"),
     [
         ("indegree", "did you mean in-degree"),
-        ("nonsense", "must be one of in-degree, rank, quality, depth, opic, or the import path"),
+        ("nonsense", "must be one of in-degree, rank, quality, changes, depth, opic, or the import path"),
         ("no.such.module", "cannot be imported"),
         (f"{__name__}.NAME", "a str; must be a function"),
         (f"{__name__}.too_few", "failed in a trial: it returned int64 numbers of shape"),
@@ -155,8 +197,8 @@ def test_a_wrong_setting_ends_the_start(name: str, message: str) -> None:
 def test_links_are_counted_if_they_may_be_asked_for() -> None:
     """Depth needs none, and without a prioritizer only budgets do."""
     assert make_prioritizer("") is None
-    names = ("", "depth", "in-degree", "rank", "my.own")
-    assert [FrontierConfig(prioritizer=name).counts_links for name in names] == [0, 0, 1, 1, 1]
+    names = ("", "depth", "in-degree", "rank", "changes", "my.own")
+    assert [FrontierConfig(prioritizer=name).counts_links for name in names] == [0, 0, 1, 1, 1, 1]
 
 
 def test_the_highest_priority_of_any_page_counts() -> None:
@@ -164,6 +206,6 @@ def test_the_highest_priority_of_any_page_counts() -> None:
     urls = [url("http://a.example/", priority=5), url("http://b.example/", priority=-5)]
     nobody = np.zeros(2, dtype=np.uint32)
     for known, expected in (({}, [5, -5]), ({"given": np.array([3, -2])}, [5, -2])):
-        found = Prioritizing(as_given, RANKS).prioritized(urls, nobody, None, known)
+        found = SafePrioritizer(as_given, RANKS).prioritize(urls, nobody, None, known)
         assert [each.priority for each in found] == expected
         assert FoundUrls(urls, nobody, nobody > 0, RANKS, known).received.tolist() == [0, 0]

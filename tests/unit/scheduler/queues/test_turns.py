@@ -9,7 +9,7 @@ from bigcrawl.scheduler.budgets.placement import OVER_BUDGET
 from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
 from bigcrawl.scheduler.queues.front_queues import Selector
 from bigcrawl.scheduler.queues.turn_state import FIRST_TURN, QUANTUM_MAX, WINDOW_GROWN, WINDOW_MAX, TurnState
-from bigcrawl.scheduler.queues.turns import Turns
+from bigcrawl.scheduler.queues.turns import TurnQueues
 from tests.support.worlds.partition_world import make_url
 
 if TYPE_CHECKING:
@@ -24,16 +24,16 @@ def epoch(tmp_path: Path) -> EpochDirectory:
     return EpochDirectory(tmp_path, 1, DiskFiles())
 
 
-def turns_at(epoch: EpochDirectory, state: TurnState = FIRST_TURN) -> Turns:
-    return Turns.restore(epoch, {}, state, Selector())
+def turns_at(epoch: EpochDirectory, state: TurnState = FIRST_TURN) -> TurnQueues:
+    return TurnQueues.restore(epoch, {}, state, Selector())
 
 
-def put(turns: Turns, where: Sequence[int], start: int = 0, *, reread: bool = False) -> None:
+def put(turns: TurnQueues, where: Sequence[int], start: int = 0, *, reread: bool = False) -> None:
     urls = [make_url(start + number) for number in range(len(where))]
     turns.put(urls, where, [0] * len(where), reread=reread)
 
 
-def taken(turns: Turns) -> list[int]:
+def taken(turns: TurnQueues) -> list[int]:
     """Numbers of the URLs that the front queues have, all taken."""
     found = []
     while (level := turns.front.choose_level()) is not None:
@@ -53,7 +53,7 @@ def test_turns_come_one_after_the_other_and_empty_ones_are_passed_over(epoch: Ep
     assert turns.advance()
     turns.flush()
     turns._check()
-    again = Turns.restore(epoch, turns.queue_states(), turns.state, turns.front.selector)
+    again = TurnQueues.restore(epoch, turns.queue_states(), turns.state, turns.front.selector)
     again._check()
     assert (again.state.turn, taken(again)) == (3, [1, 4])
     assert not again.advance()
@@ -97,7 +97,7 @@ def test_a_turn_that_enough_have_joined_takes_no_more(epoch: EpochDirectory, mon
     assert turns.window.first == 1
     put(turns, [1], 40)
     assert turns.window.first == 2
-    again = Turns.restore(epoch, {}, turns.state, Selector())
+    again = TurnQueues.restore(epoch, {}, turns.state, Selector())
     assert again.window.first == 2
 
 
@@ -130,7 +130,7 @@ def test_the_over_budget_queue_is_read_at_doubling_intervals(epoch: EpochDirecto
     assert turns.wants_reread(starved=True)
 
 
-def reread(turns: Turns, places: Sequence[int], waiting: int = 0) -> None:
+def reread(turns: TurnQueues, places: Sequence[int], waiting: int = 0) -> None:
     """One re-read of as many URLs, so many of which wait already."""
     put(turns, [OVER_BUDGET] * (len(places) - waiting))
     turns.begin_reread()
@@ -140,7 +140,7 @@ def reread(turns: Turns, places: Sequence[int], waiting: int = 0) -> None:
     turns.end_reread()
 
 
-def flushed(turns: Turns) -> dict[str, FifoState]:
+def flushed(turns: TurnQueues) -> dict[str, FifoState]:
     """Its queues, written."""
     turns.flush()
     return dict(turns.queue_states())
@@ -156,10 +156,10 @@ def test_a_reread_that_nothing_passed_is_not_repeated_for_nothing(epoch: EpochDi
     reread(turns, [OVER_BUDGET] * 3)
     assert turns.state.is_resting
     assert not turns.wants_reread(starved=True)
-    turns.wake()
+    turns.allow_reread()
     assert turns.wants_reread(starved=True)
     turns.begin_reread()
-    turns.wake()
+    turns.allow_reread()
     turns.over.next_urls(10)
     turns.over.next_urls(10)
     put(turns, [OVER_BUDGET] * 3, reread=True)
@@ -186,7 +186,7 @@ def test_a_queue_that_has_trebled_is_read_when_the_turn_has_moved(
     assert not turns.wants_reread(starved=False), "25 have failed"
     put(turns, [OVER_BUDGET], 200)
     assert turns.wants_reread(starved=False)
-    again = Turns.restore(epoch, flushed(turns), turns.state, Selector())
+    again = TurnQueues.restore(epoch, flushed(turns), turns.state, Selector())
     assert again.wants_reread(starved=False)
     reread(again, [3] + [OVER_BUDGET] * 84, waiting=85)
     again = turns_at(epoch, FIRST_TURN._replace(window=WINDOW_GROWN, next_reread=40))

@@ -13,7 +13,7 @@ from bigcrawl.scheduler.partition.reader import find_waiting
 from bigcrawl.scheduler.queues.unrunnable import NAMES_MAX, PREFIX
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, UNRUNNABLE, QueuedUrl, encode_batch
 from bigcrawl.scheduler.rules.callbacks import DAMAGED, Callbacks
-from bigcrawl.views.contents import Contents
+from bigcrawl.views.contents import PartitionContents
 from tests.support.worlds.partition_world import make_url
 
 if TYPE_CHECKING:
@@ -99,6 +99,6 @@ def test_they_are_found_and_exported(tmp_path: Path) -> None:
     assert find_waiting(tmp_path / "p0000", plain.key, prefix=PREFIX) is None
     links = tmp_path / "links"
     links.mkdir()
-    contents = Contents.of(tmp_path / "p0000", links, DiskFiles())
+    contents = PartitionContents.of(tmp_path / "p0000", links, DiskFiles())
     assert contents is not None
-    assert list(contents.waiting()) == [plain, gone]
+    assert list(contents.waiting_urls()) == [plain, gone]

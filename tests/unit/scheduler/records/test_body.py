@@ -46,6 +46,9 @@ def test_a_link_may_name_its_page() -> None:
     assert look_at_link(found) == ("http://a.example/", 3, 7)
     assert look_at_origin(found) == (3, "http://b.example/page")
     assert known_in(with_known(found, b"one")) == b"one"
-    for damaged in ([7], ["7", "x"], [7, 7], [7, "x", 1], []):
+    timed = msgpack.packb(["http://a.example/", 3, [7, "http://b.example/page", 1_800_000_000, "192.0.2.7"]])
+    assert (look_at_body(timed), look_at_link(timed)) == (look_at_body(found), look_at_link(found))
+    assert look_at_origin(timed) == look_at_origin(found)
+    for damaged in ([7], ["7", "x"], [7, 7], [7, "x", 1], [7, "x", "1", 1], []):
         with pytest.raises(ValueError, match="wrong type"):
             look_at_body(msgpack.packb(["http://a.example/", 3, damaged]))

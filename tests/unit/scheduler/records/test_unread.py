@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bigcrawl.scheduler.records.outcomes import pack_outcome
 from bigcrawl.scheduler.records.unread import PAGE_RULES, REASONS, detail_of, number_of, reason_of, rule_of
 from bigcrawl.stats import SCRAPY_STATS
+from tests.support.running.tables import each
 
 
-@pytest.mark.parametrize("reason", REASONS)
+@each("reason", REASONS)
 def test_reason_is_stored_as_a_number(reason: str) -> None:
     """Which is that of no filter; the table of stats says what it means."""
     detail = detail_of(reason)

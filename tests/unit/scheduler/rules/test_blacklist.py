@@ -65,13 +65,13 @@ def test_a_url_that_was_set_aside_for_its_address_stays_until_ranges_change() ->
     [url] = queued("http://example.com/")
     before = blacklist("192.0.2.0/24", "b.org")
     flags = UNCHECKED | (2 ** len(KINDS) - 1) << TRAITS_SHIFT
-    marked = url._replace(flags=before.marked(flags, by_address=True))
+    marked = url._replace(flags=before.with_mark(flags, by_address=True))
     assert marked.flags % (1 << RANGES_SHIFT) == flags
     assert before.withholds(marked)
     assert blacklist("192.0.2.0/24").withholds(marked)
     assert not blacklist("192.0.2.0/24", "198.51.100.0/24").withholds(marked)
     assert not NOTHING.withholds(marked)
-    assert before.marked(marked.flags, by_address=False) == flags
+    assert before.with_mark(marked.flags, by_address=False) == flags
 
 
 @pytest.mark.parametrize(
@@ -110,12 +110,17 @@ def test_seed_at_a_closed_address_stays_until_the_settings_open_others() -> None
     """Without an entry too; where all is open nothing is asked of a queued URL."""
     some, other = (Blacklist((), SUFFIXES.pld, opened) for opened in ("", "10.0.0.0/8"))
     [url] = queued("http://a.com/")
-    kept = url._replace(flags=some.marked(url.flags, by_address=True))
-    assert some.asked is not None
-    assert other.asked is not None
-    assert [some.asked(kept), some.asked(url), other.asked(kept), bool(some)] == [True, False, False, False]
+    kept = url._replace(flags=some.with_mark(url.flags, by_address=True))
+    assert some.withholding_check is not None
+    assert other.withholding_check is not None
+    assert [some.withholding_check(kept), some.withholding_check(url), other.withholding_check(kept), bool(some)] == [
+        True,
+        False,
+        False,
+        False,
+    ]
     assert len({some.digest, other.digest, blacklist("a.com").digest, NOTHING.digest}) == 4
-    assert Blacklist((), SUFFIXES.pld, None).asked is None
+    assert Blacklist((), SUFFIXES.pld, None).withholding_check is None
 
 
 def test_an_empty_list_is_false_and_covers_nothing() -> None:

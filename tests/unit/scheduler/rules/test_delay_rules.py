@@ -8,8 +8,8 @@ import pytest
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.gates.delays import Paces
-from bigcrawl.scheduler.gates.spaces import Spaces, group_function
+from bigcrawl.scheduler.gates.delays import HostDelays
+from bigcrawl.scheduler.gates.spaces import PolitenessSpaces, group_function
 from bigcrawl.scheduler.node.control import DELAYED
 from bigcrawl.scheduler.rules.delay_rules import NO_DELAYS, DelayBook, DelayRule, delays_in_force, parse_delays
 from bigcrawl.url.domain import PublicSuffixes
@@ -84,11 +84,11 @@ def test_what_was_said_while_the_crawl_ran_wins() -> None:
     assert DelayRule(2_000).to_json() == b'{"delay": 2.0}'
 
 
-def spaces(tmp_path: Path, **settings: Any) -> Spaces:
+def spaces(tmp_path: Path, **settings: Any) -> PolitenessSpaces:
     config = make_config(tmp_path, "crawl", **settings)
-    paces = Paces(config)
+    paces = HostDelays(config)
     paces.set_by_hand(book(slow_com={"pld_delay": 2}, free_com={"pld_delay": 0}))
-    return Spaces(config.pace, paces, PLD)
+    return PolitenessSpaces(config.pace, paces, PLD)
 
 
 def group(host: str, url: str) -> str | None:
@@ -103,15 +103,15 @@ def test_a_url_keeps_the_space_of_its_pld_and_of_its_group(tmp_path: Path) -> No
     """A rule of the PLD stands above the setting; None is no group."""
     made = spaces(tmp_path, pld_delay=0.5, group=f"{__name__}.group", group_delay=3)
     assert made.are_kept
-    assert made.of("www.a.com", "http://1") == (("pld a.com", 500), ("group even", 3_000))
-    assert made.of("www.slow.com", "http://12") == (("pld slow.com", 2_000),)
-    assert made.of("free.com", "http://12") == ()
+    assert made.spaces_of("www.a.com", "http://1") == (("pld a.com", 500), ("group even", 3_000))
+    assert made.spaces_of("www.slow.com", "http://12") == (("pld slow.com", 2_000),)
+    assert made.spaces_of("free.com", "http://12") == ()
 
 
 def test_by_default_no_space_is_kept(tmp_path: Path) -> None:
     """Nothing is asked then."""
     config = make_config(tmp_path, "crawl")
-    assert not Spaces(config.pace, Paces(config), PLD).are_kept
+    assert not PolitenessSpaces(config.pace, HostDelays(config), PLD).are_kept
 
 
 @pytest.mark.parametrize("path", ["nowhere.group", f"{__name__}.nothing", f"{__name__}.wrong_group", "group"])
@@ -123,7 +123,7 @@ def test_a_group_function_that_is_none_ends_the_start(path: str) -> None:
 
 def test_a_host_rests_as_its_rule_says(tmp_path: Path) -> None:
     """In the place of the host delay, shorter or longer."""
-    paces = Paces(make_config(tmp_path, "crawl", host_delay=1))
+    paces = HostDelays(make_config(tmp_path, "crawl", host_delay=1))
     assert paces.differ is False
     paces.set_by_hand(book(own_com={"delay": 0}, slow_com={"delay": 30}))
     assert [paces.host_delay_ms(host) for host in ("own.com", "a.slow.com", "other.com")] == [0, 30_000, 1_000]

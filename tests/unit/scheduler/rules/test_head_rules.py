@@ -22,8 +22,8 @@ def test_patterns_are_those_of_robots_txt(tmp_path: Path) -> None:
     """For path and query; nothing is asked without one."""
     found = rules(tmp_path, head_first=["/*.pdf$", "/download/", "/*?file="])
     asked = ["/a.pdf", "/b/c.pdf", "/download/", "/download/x", "/get?file=3"]
-    assert all(found.ask(f"http://a.example{path}") for path in asked)
-    assert not any(found.ask(f"http://a.example{path}") for path in ("/", "/a.pdf?x", "/a/download/", "/a.html"))
+    assert all(found.needs_head(f"http://a.example{path}") for path in asked)
+    assert not any(found.needs_head(f"http://a.example{path}") for path in ("/", "/a.pdf?x", "/a/download/", "/a.html"))
     assert not rules(tmp_path)
 
 
@@ -40,6 +40,6 @@ def test_a_wrong_pattern_ends_the_start(tmp_path: Path, pattern: str) -> None:
 def test_size_counts_if_larger_answers_fail(tmp_path: Path, settings: dict[str, Any], rule: str) -> None:
     """With truncation a large page has its use; and without a limit none is too large."""
     found = rules(tmp_path, head_first=["/"], DOWNLOAD_MAXSIZE=10, **settings)
-    assert found.against(200, b"", b" 11 ") == rule
-    assert found.against(200, b"", b"9" * 40) == "", "no number that anybody means"
-    assert rules(tmp_path, head_first=["/"], truncate=False).against(200, b"", b"11") == ""
+    assert found.dropping_rule(200, b"", b" 11 ") == rule
+    assert found.dropping_rule(200, b"", b"9" * 40) == "", "no number that anybody means"
+    assert rules(tmp_path, head_first=["/"], truncate=False).dropping_rule(200, b"", b"11") == ""

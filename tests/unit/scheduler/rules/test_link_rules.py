@@ -19,7 +19,7 @@ def rules_of(**settings: Any) -> LinkRules:
 
 
 def against(rules: LinkRules, *targets: str) -> list[str]:
-    return [rules.against(target if "://" in target else SITE + target) for target in targets]
+    return [rules.dropping_rule(target if "://" in target else SITE + target) for target in targets]
 
 
 def test_without_rules_nothing_is_asked() -> None:

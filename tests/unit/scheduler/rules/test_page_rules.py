@@ -10,8 +10,8 @@ import pytest
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.scheduler.records.unread import PAGE_RULES, number_of, rule_of
-from bigcrawl.scheduler.rules.languages import MARKUP, SAMPLE, _model, visible_text
-from bigcrawl.scheduler.rules.page_rules import TEXT_BYTES, PageRules
+from bigcrawl.scheduler.rules.languages import MARKUP, SAMPLE, _load_model, visible_text
+from bigcrawl.scheduler.rules.page_rules import TEXT_BYTES, PageRules, parse_page_rules
 
 ENGLISH = "<p>Bees live in hives and gather honey from the flowers of the meadows around their home.</p>"
 GERMAN = "<p>Bienen leben in Stöcken und sammeln Honig von den Blumen auf den Wiesen um ihr Zuhause.</p>"
@@ -22,22 +22,22 @@ def rules_of(**settings: Any) -> PageRules:
 
 
 def against(rules: PageRules, page: str) -> str:
-    return rules.against(lambda size: page[:size])
+    return rules.dropping_rule(lambda size: page[:size])
 
 
 def test_without_rules_no_page_is_read() -> None:
     """So that pages cost nothing more in crawls without filters."""
     assert not rules_of()
-    assert rules_of().against(lambda _: pytest.fail("it was read")) == ""
+    assert rules_of().dropping_rule(lambda _: pytest.fail("it was read")) == ""
 
 
 def test_types_are_named_one_by_one_or_by_kind() -> None:
     """In any case."""
     rules = rules_of(media_types=("Text/HTML", "image/*"))
     assert rules
-    assert all(map(rules.takes, ["text/html", "image/png"]))
-    assert not any(map(rules.takes, ["text/plain", "application/pdf", "imagex/png", "text/htmlx"]))
-    assert rules_of().takes("application/pdf")
+    assert all(map(rules.accepts_type, ["text/html", "image/png"]))
+    assert not any(map(rules.accepts_type, ["text/plain", "application/pdf", "imagex/png", "text/htmlx"]))
+    assert rules_of().accepts_type("application/pdf")
 
 
 def test_reserved_texts_are_found_in_any_case() -> None:
@@ -68,10 +68,20 @@ def test_sample_of_a_page_is_bounded() -> None:
     assert visible_text("<a>" * MARKUP + "late") == visible_text("<script>" * MARKUP) == ""
 
 
+def test_charsets_are_known_by_any_of_their_names() -> None:
+    """Those of the HTML standard: a page of latin-1 is read as windows-1252."""
+    rules = parse_page_rules({"a.example": {"charsets": "Latin-1, SJIS"}})["a.example"]["charsets"]
+    names = ("windows-1252", "iso-8859-1", "shift_jis", "cp932", "utf-8", "nonsense")
+    assert [rules.accepts_charset(name) for name in names] == [True, True, True, True, False, False]
+    with pytest.raises(ConfigError, match="charsets has 'klingon'; must be a charset such as utf-8"):
+        parse_page_rules({"a.example": {"charsets": "klingon"}})
+
+
 def test_numbers_of_rules_are_their_order() -> None:
     """They are stored with outcomes, where 0 is no rule."""
-    assert [rule_of(number_of(rule)) for rule in PAGE_RULES] == list(PAGE_RULES) == ["media-type", "string", "language"]
-    assert [rule_of(0), rule_of(4), rule_of(0xFFFF)] == [None] * 3
+    assert [rule_of(number_of(rule)) for rule in PAGE_RULES] == [*PAGE_RULES]
+    assert list(PAGE_RULES) == ["media-type", "string", "language", "charset"]
+    assert [rule_of(0), rule_of(5), rule_of(0xFFFF)] == [None] * 3
 
 
 @pytest.mark.parametrize(
@@ -92,7 +102,7 @@ def test_wrong_rule_is_an_error_with_a_remedy(settings: dict[str, Any], message:
 
 def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the extra that brings it."""
-    _model.cache_clear()
+    _load_model.cache_clear()
     monkeypatch.delitem(sys.modules, "py3langid", raising=False)
     monkeypatch.setattr("bigcrawl.scheduler.rules.languages.find_spec", lambda _: None)
     with pytest.raises(ConfigError, match=r'pip install "bigcrawl\[languages\]"'):

@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.scheduler.rules.scope import Scope, parse_names, seed_names
+from bigcrawl.scheduler.rules.scope import CrawlScope, parse_names, seed_names
 from bigcrawl.url.domain import PublicSuffixes
 
 PLD = PublicSuffixes.bundled().pld
 PAGE = "http://www.a.example/dir/page.html"
 
 
-def scope_of(kind: str, *seeds: str) -> Scope:
-    return Scope(kind, seed_names(kind, seeds, PLD), PLD)
+def scope_of(kind: str, *seeds: str) -> CrawlScope:
+    return CrawlScope(kind, seed_names(kind, seeds, PLD), PLD)
 
 
-def kept(scope: Scope, *urls: str, page: str = PAGE) -> list[str]:
+def kept(scope: CrawlScope, *urls: str, page: str = PAGE) -> list[str]:
     return list(filter(scope.leads_from(page), urls))
 
 
@@ -75,7 +75,7 @@ def test_prefix_scope_is_below_the_directories_of_seeds() -> None:
 def test_list_scope_is_what_its_entries_cover() -> None:
     """Hosts, PLDs, names below a name, and directories."""
     names = parse_names(["www.a.example", "b.example", "*.c.example.net", "D.example/docs", "http://e.example:81/x/"])
-    scope = Scope("list", names, PLD)
+    scope = CrawlScope("list", names, PLD)
     inside = [
         "http://www.a.example/",
         "http://any.b.example/",

@@ -122,7 +122,7 @@ def test_loop_that_is_well_again_is_no_trouble(caplog: pytest.LogCaptureFixture)
         run = Run(away, away, away, GOES_ON_S, GOES_ON_S)
     assert not run.troubles.is_failing("scripted")
     assert run.loop.rests == [RETRY_S] * 3 + [GOES_ON_S] * 2
-    assert [record.getMessage() for record in of_bigcrawl(caplog)] == ["waiting: away", "the crawl goes on"]
+    assert [record.getMessage() for record in of_bigcrawl(caplog)] == ["waiting: away", "the crawl continues"]
 
 
 @pytest.mark.parametrize("doubt", ["restarted", "in doubt"])

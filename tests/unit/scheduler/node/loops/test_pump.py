@@ -111,7 +111,7 @@ def test_a_pump_of_a_node_with_room_for_one_hurries_no_page(tmp_path: Path, craw
             [held] = await w.take(node, turns=12)
             held.outcome = "status:200"
             held.await_turn(w.clock.monotonic_us())
-            list(node.handout.lanes.lacking())
+            list(node.handout.lanes.missing_urls())
             node.handout.fetches.record_answered(held)
             assert node.handout.lanes.are_open
             await node.pump.turn()

@@ -20,7 +20,7 @@ class Due:
 
 
 def take(line: DueHeap[Due], until_ms: int) -> list[Due]:
-    return list(line.take(until_ms))
+    return list(line.take_due(until_ms))
 
 
 @given(changes=CHANGES, until_ms=st.integers(0, 20))
@@ -31,7 +31,7 @@ def test_each_is_taken_once_when_it_says_that_it_is_due(changes: list[tuple[int,
     noted = set()
     for number, due_ms in changes:
         partitions[number].due_ms = due_ms
-        line.note(partitions[number])
+        line.add_partition(partitions[number])
         noted.add(number)
     assert line.has_due(until_ms) == any(partitions[n].due_ms <= until_ms for n in noted)
     taken = take(line, until_ms)
@@ -50,6 +50,6 @@ def test_old_words_are_thrown_away() -> None:
     for round_ms in range(100):
         for each in partitions:
             each.due_ms = 10_000 - round_ms
-            line.note(each)
+            line.add_partition(each)
         assert len(line._heap) <= max(ENTRIES_MIN, 8 * 300) + 1
     assert len(take(line, 10_000)) == 300

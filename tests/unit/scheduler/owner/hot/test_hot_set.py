@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bigcrawl.redisdb.scripts import Reconciled
+from bigcrawl.redisdb.scripts import ReconcileReply
 from bigcrawl.scheduler.owner.hot.hot_set import HOT_URLS_MIN, LOOK_MS, AwayHosts, HotSet
 from bigcrawl.scheduler.partition.admit_batch import AdmitBatch
 from bigcrawl.scheduler.partition.partition import ADMIT_URLS_MAX
@@ -54,7 +54,7 @@ def test_next_tries_of_hosts_that_are_away_take_no_room() -> None:
     """One URL of each such host that has any."""
     away = AwayHosts()
     hot = HotSet(100, away, {"a": 3, "b": 1, "c": 1})
-    away.note({"a": 1, "b": 1, "absent": 1})
+    away.replace_hosts({"a": 1, "b": 1, "absent": 1})
     hot.count_next_tries()
     assert (hot.urls, hot.urls_of_others, hot.room) == (5, 3, 97)
     assert hot.are_all(lambda host: host == "c")
@@ -66,8 +66,8 @@ def test_after_a_comparison_only_what_redis_has_not_confirmed_is_added() -> None
     hot = HotSet(100, AwayHosts(), {"gone": 9})
     for number, host in enumerate(("old", "in", "under-way"), 1):
         hot.record_offered(batch(number, host), admitted=0)
-    reply = Reconciled(0, 0, 0, admitted=2, ended=[], queued={"in": 1, "a": 4})
-    hot.settle(reply, ["a", "b"])
+    reply = ReconcileReply(0, 0, 0, admitted=2, ended=[], queued={"in": 1, "a": 4})
+    hot.restart_count(reply, ["a", "b"])
     assert (hot.urls, hot.by_host) == (8, {"a": 5, "b": 1, "in": 1, "under-way": 1})
 
 
@@ -83,11 +83,11 @@ def test_hosts_that_are_away_are_read_when_their_count_changes_and_now_and_then(
     """At first, after a change, after a minute while there are any, and when somebody asks for it."""
     away = AwayHosts()
     assert away.wants_look(0)
-    away.record_poll(away.changes, 0)
+    away.record_poll(away.change_count, 0)
     assert not away.wants_look(10 * LOOK_MS), "nobody is away"
     away.record_changes(3)
     assert away.wants_look(0)
-    away.note({"a": 1, "given-up": 0})
+    away.replace_hosts({"a": 1, "given-up": 0})
     away.record_poll(3, 1_000)
     assert not away.wants_look(1_000 + LOOK_MS - 1)
     assert away.wants_look(1_000 + LOOK_MS)
@@ -99,7 +99,7 @@ def test_a_change_during_a_look_is_not_lost() -> None:
     """What was known when the look began is done; what came since wants another one."""
     away = AwayHosts()
     away.record_changes(1)
-    known = away.changes
+    known = away.change_count
     away.record_changes(2)
     away.record_poll(known, 0)
     assert away.wants_look(0)
@@ -109,6 +109,6 @@ def test_hosts_that_may_have_no_url_are_given_up() -> None:
     """The crawl waits for the others."""
     away, found = AwayHosts(), []
     for hot_max in ({}, {"a": 1, "b": 0}, {"b": 0}):
-        away.note(hot_max)
+        away.replace_hosts(hot_max)
         found.append((set(away.given_up), away.are_awaited))
     assert found == [(set(), False), ({"b"}, True), ({"b"}, False)]

@@ -43,10 +43,10 @@ def test_share_follows_the_rests_of_the_latest_pages() -> None:
     """Ten times the download time, a Crawl-delay: what hosts were told counts, whatever the settings say."""
     share = HotShare(1_000, 25)
     for _ in range(4 * PAGES):
-        share.note(30_000)
+        share.record_rest(30_000)
     assert share.urls == 1
     for _ in range(8 * PAGES):
-        share.note(0)
+        share.record_rest(0)
     assert share.urls > 20
 
 
@@ -114,7 +114,7 @@ def test_pages_tell_how_long_hosts_rest(tmp_path: Path, crawl_name: str, redis_u
 async def _fetched(w: World) -> None:
     node = await w.joined()
     share = node.ownership.hot_share
-    share.note(1_000_000)
+    share.record_rest(1_000_000)
     before = share._rest_ms
     for url in queued("http://a.example/1", "http://b.example/1"):
         node.offer(url)

@@ -41,7 +41,7 @@ def forgotten(entry_id: str, *keys: int, batch: bytes = b"") -> InboxEntry:
 
 def ends_of(partition: Partition, keys: Sequence[int]) -> dict[int, tuple[str, int]]:
     """Name and second of the end of each key that has one."""
-    found, values = partition.ends(np.array(keys, dtype=np.uint64))
+    found, values = partition.ends_of(np.array(keys, dtype=np.uint64))
     pairs = zip(keys, found.tolist(), values, strict=True)
     return {key: (read_outcome(value).name, read_outcome(value).time_s) for key, is_there, value in pairs if is_there}
 

@@ -80,7 +80,7 @@ def test_ends_that_are_known_stay(steps: Steps) -> None:
     """An end of the other crawl is older than the one that was seen here."""
     steps.step(outcomes=pack_outcomes([(7, "status:200", 0)]))
     steps.step(rows=rows("ends", {7: (404, 0, 5), 8: (500, 3, 9)}))
-    found, values = steps.partition.ends(np.array([7, 8], dtype=np.uint64))
+    found, values = steps.partition.ends_of(np.array([7, 8], dtype=np.uint64))
     assert found.all()
     assert read_outcome(values[0]).name == "status:200"
     assert read_outcome(values[1]) == ("status:500", 3, 9)

@@ -9,9 +9,9 @@ import pytest
 
 from bigcrawl.links import Links
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
-from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeCounts, Ranks
+from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeCounts, InDegreeRanks
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
-from bigcrawl.scheduler.queues.prioritizers import Prioritizing, make_prioritizer
+from bigcrawl.scheduler.queues.prioritizers import SafePrioritizer, make_prioritizer
 from tests.support.keys import pld_key, url_key
 from tests.support.worlds.partition_world import PartitionWorld, SetBudgets, make_edges, pld_of, waiting_by_level
 
@@ -30,10 +30,10 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path / "state" / "p0007"
 
 
-def scores_of(name: str, generation: int = 1) -> Prioritizing:
+def scores_of(name: str, generation: int = 1) -> SafePrioritizer:
     prioritizer = make_prioritizer(name)
     assert prioritizer is not None
-    return Prioritizing(prioritizer, Ranks(EMPTY_COUNTS), generation, counts_links=name != "depth")
+    return SafePrioritizer(prioritizer, InDegreeRanks(EMPTY_COUNTS), generation, counts_links=name != "depth")
 
 
 def open_with(directory: Path, name: str, budgets: SetBudgets | None = None, epoch: int = 1) -> Partition:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.scheduler.budgets.allowances import EffectiveBudgets
-from bigcrawl.scheduler.budgets.policies import Unlimited
+from bigcrawl.scheduler.budgets.policies import UnlimitedBudgets
 from bigcrawl.scheduler.partition.fold.rejected import rejected_entries
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.body import address_or_none
@@ -48,7 +48,7 @@ def test_an_unsound_url_is_kept_and_the_others_go_on(tmp_path: Path, unsound: Qu
 def test_a_damaged_body_stops_no_step(tmp_path: Path) -> None:
     """Rules that ask for a URL's address, or its depth, find none; the node that takes the URL decides."""
     book = RuleBook(parse_rules({"re:/deep": {"budget": 0}, "example": {"depth": 3}}), pld_of, pld_key)
-    budgets = EffectiveBudgets(Unlimited(), book, address_or_none)
+    budgets = EffectiveBudgets(UnlimitedBudgets(), book, address_or_none)
     partition = Partition.open(tmp_path / "p0000", 1, PartitionLimits(), budgets=budgets, pld_of=pld_of)
     partition.sources.set_withholds(Blacklist(["re:/never"], pld_of).withholds)
     urls = [make_url(1, "a.example")._replace(body=body) for body in (b"\xc1", b"\x07", b"\x93\x01\x02\x03", b"\x90")]

@@ -1,0 +1,1 @@
+"""What a page costs by its size, links, scheme, and pages a connection."""

@@ -1,0 +1,1 @@
+"""Requisites: what a page needs to be shown, such as pictures, styles, fonts and scripts, is fetched soon after it."""

@@ -1,0 +1,1 @@
+"""The capacity that a node takes from its machine."""

@@ -1,0 +1,1 @@
+"""A real Chromium for tests and pictures. Debian's packages `chromium` and `chromium-driver`."""
