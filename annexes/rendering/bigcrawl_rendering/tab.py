@@ -19,12 +19,16 @@ HTML_CHARS_MAX: Final = 8 << 20
 LINKS_MAX: Final = 20_000
 TICK_S: Final = 0.1
 LAST_S: Final = 5.0
-"""How long a page may take to hand over its document, and a context to close. A page that takes longer hangs."""
+LAST_SHARE: Final = 0.25
+"""How long a page may take to hand over its document, and a context to close: that, or this share of the page's time
+if it is longer. A page that takes longer hangs."""
 
 QUIET_MS: Final = 2_000
 QUIETS_MAX: Final = 3
 WIDTH, HEIGHT = 1280, 1600
 _KINDS: Final = {"other": "fetch", "manifest": "manifest"}
+_AWAITED: Final = frozenset({"Document", "Script", "Stylesheet", "XHR", "Fetch"})
+"""Types of requests whose answers make or change the document, as Chromium names them."""
 _NOT_SHOWN: Final = frozenset(
     {"content-encoding", "content-length", "transfer-encoding", "connection", "set-cookie", "refresh", "link"}
 )
@@ -38,10 +42,13 @@ class Tab:
         self._loads = loads
         self._active_s = active_s
         self._total_s = total_s
+        self._last_s = max(LAST_S, LAST_SHARE * active_s)
         self._steps_max = steps_max
         self._page: Any = None
         self._is_shown = False
         self._waiting = 0
+        self._loader = ""
+        self._loading: set[str] = set()
         self._answered = asyncio.Event()
         self._gone_to: dict[str, None] = {}
         self._rendered = Rendered("")
@@ -64,6 +71,7 @@ class Tab:
         await context.route("**/*", self._route)
         await context.route_web_socket("**/*", _close_socket)
         self._page = page = await context.new_page()
+        await self._watch_requests(await context.new_cdp_session(page))
         context.on("page", self._close_popup)
         page.on("dialog", _dismiss)
         crashed = asyncio.Event()
@@ -139,22 +147,21 @@ class Tab:
         """Wait until the page waits for no answer and changes no more."""
         loud = 0
         while loud < QUIETS_MAX:
-            while self._waiting:
+            while self._is_loading():
                 self._answered.clear()
                 await self._answered.wait()
             is_quiet = await self._page.evaluate("ms => __bigcrawl.quiet(ms)", QUIET_MS)
-            if not self._has_asked():
+            if not self._is_loading():
                 if is_quiet:
                     return
                 loud += 1
 
-    def _has_asked(self) -> bool:
-        """Return whether the page waits for answers now."""
-        return self._waiting > 0
+    def _is_loading(self) -> bool:
+        return self._waiting > 0 or bool(self._loading)
 
     async def _read_document(self) -> None:
         try:
-            async with asyncio.timeout(LAST_S):
+            async with asyncio.timeout(self._last_s):
                 found = await self._page.evaluate("most => __bigcrawl.written(most)", HTML_CHARS_MAX)
         except TimeoutError:
             raise PageSuspectError("it hangs", hangs=True) from None
@@ -172,6 +179,26 @@ class Tab:
                 active_s += loop.time() - since
 
     # --- requests
+
+    async def _watch_requests(self, session: Any) -> None:
+        """Learn from the page itself when its requests begin, and when their answers have reached it.
+
+        A request may be on its way to the node while the node waits for nothing, and an answer on its way to the page.
+        """
+        session.on("Network.requestWillBeSent", self._record_begin)
+        session.on("Network.loadingFinished", self._record_end)
+        session.on("Network.loadingFailed", self._record_end)
+        await session.send("Network.enable")
+
+    def _record_begin(self, event: dict[str, Any]) -> None:
+        """Record a request of the document, whose own is the first. Frames and workers have other loaders."""
+        self._loader = self._loader or event["loaderId"]
+        if event["loaderId"] == self._loader and event["type"] in _AWAITED:
+            self._loading.add(event["requestId"])
+
+    def _record_end(self, event: dict[str, Any]) -> None:
+        self._loading.discard(event["requestId"])
+        self._answered.set()
 
     async def _route(self, route: Any) -> None:
         with suppress(PlaywrightError):  # the page is over
@@ -194,8 +221,7 @@ class Tab:
             await route.abort("blockedbyclient")
         finally:
             self._waiting -= 1
-            if not self._waiting:
-                self._answered.set()
+            self._answered.set()
 
     async def _navigate(self, route: Any, request: Any) -> None:
         """Show the page that was fetched. Where its scripts go from there is a link, and not gone to."""
@@ -215,7 +241,7 @@ class Tab:
     async def _close(self, context: Any) -> None:
         """Close the context, and so the page's process."""
         try:
-            async with asyncio.timeout(LAST_S):
+            async with asyncio.timeout(self._last_s):
                 await context.close()
         except TimeoutError:
             raise PageSuspectError("its context does not close", hangs=True, needs_kill=True) from None

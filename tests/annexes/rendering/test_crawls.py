@@ -9,7 +9,7 @@ import pytest
 
 from bigcrawl_rendering.processes import is_alive, kill_all
 from tests.annexes.rendering.reading import counted, records
-from tests.support.browsing.rendering import AGENT, DELAY_S, browsers_of, rendering
+from tests.support.browsing.rendering import AGENT, DELAY_S, PATIENT, browsers_of, rendering
 from tests.support.crawling.crawls import Crawl, second_process_of
 from tests.support.running.processes import no_strays_below, wait_until
 from tests.support.servers.scripted_web import INSIDE, TRACKER, scripted_web
@@ -41,7 +41,7 @@ def test_all_pages_are_found_politely_and_stored_both_ways(tmp_path: Path) -> No
         assert plain.run() == 0
         assert len(set(fetched(web)) & web.expected()) < len(web.expected()) / 2
         web.log.clear()
-        crawl = Crawl(tmp_path / "crawl", web.seeds, rendering(web))
+        crawl = Crawl(tmp_path / "crawl", web.seeds, rendering(web, **PATIENT))
         assert crawl.run(1_800) == 0, crawl.log.read_text()
         assert set(fetched(web)) >= web.expected()
         assert set(fetched(web).values()) == {1}
@@ -70,7 +70,7 @@ def test_a_browser_that_dies_again_and_again_loses_nothing(tmp_path: Path) -> No
     with (
         no_strays_below(tmp_path),
         scripted_web(DEATHS) as web,
-        Crawl(tmp_path / "crawl", web.seeds, rendering(web), cold=True) as crawl,
+        Crawl(tmp_path / "crawl", web.seeds, rendering(web, **PATIENT), cold=True) as crawl,
     ):
         process = crawl.start()
         killed: list[int] = []
@@ -95,7 +95,7 @@ def test_a_browser_that_dies_again_and_again_loses_nothing(tmp_path: Path) -> No
 
 def test_a_node_that_is_killed_leaves_no_browser_and_loses_nothing(tmp_path: Path) -> None:
     """Two nodes share the crawl; one of them dies while it renders."""
-    settings = {"BIGCRAWL_PARTITIONS": 16, "BIGCRAWL_LEASE_SECONDS": 5}
+    settings = {**PATIENT, "BIGCRAWL_PARTITIONS": 16, "BIGCRAWL_LEASE_SECONDS": 5}
     with no_strays_below(tmp_path), scripted_web(PAGES_EACH) as web:
         first = Crawl(tmp_path / "crawl", web.seeds, rendering(web, **settings), cold=True)
         with first, second_process_of(first) as second:
@@ -116,7 +116,7 @@ def test_a_node_that_is_killed_leaves_no_browser_and_loses_nothing(tmp_path: Pat
 def test_a_node_that_stops_returns_its_pages_and_goes_on_later(tmp_path: Path) -> None:
     """A page that is rendered at SIGTERM is rendered by the next start, and no browser is left."""
     with no_strays_below(tmp_path), scripted_web(PAGES_EACH) as web:
-        crawl = Crawl(tmp_path / "crawl", web.seeds, rendering(web), cold=True)
+        crawl = Crawl(tmp_path / "crawl", web.seeds, rendering(web, **PATIENT), cold=True)
         process = crawl.start()
         wait_until(lambda: bool(browsers_of(process.pid)) and len(web.log) > 40, "browsers are at work", 600)
         browsers = [each for browser in browsers_of(process.pid) for each in browser.processes]
@@ -144,7 +144,7 @@ def test_pages_that_hang_or_grow_are_bounded_and_others_are_not_held_up(tmp_path
         web.extra |= {"/after": "<p>after", "/after2": "<p>after"}
         settings = rendering(
             web,
-            BIGCRAWL_RENDER_SECONDS=2,
+            BIGCRAWL_RENDER_SECONDS=30,  # what hangs takes that twice, and other pages may need it on a busy machine
             BIGCRAWL_RENDER_MEMORY=700,
             BIGCRAWL_RENDER_ALWAYS=f'["{base}/hang", "{base}/greedy"]',
         )

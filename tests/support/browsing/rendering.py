@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 AGENT: Final = "ExampleBot/1.0 (+http://a.example/bot)"
 DELAY_S: Final = 0.2
+PATIENT: Final = {"BIGCRAWL_RENDER_SECONDS": 600}
+"""Gives a page on a busy machine the time to show all that it has: one that is cut is taken as it is."""
 
 
 def rendering(web: ScriptedWeb, **more: Any) -> dict[str, Any]:

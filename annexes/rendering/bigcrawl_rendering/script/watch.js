@@ -66,7 +66,7 @@
     const began = performance.now();
     const look = () => {
       const now = performance.now(), over = now - began;
-      const still = now - changed >= STILL_MS && document.readyState === "complete";
+      const still = now - Math.max(changed, began) >= STILL_MS && document.readyState === "complete";
       if (still && (waiting.size === 0 || over >= TIMERS_MS)) resolve(true);
       else if (over >= most) resolve(false);
       else setTimer(look, LOOK_MS);
