@@ -25,6 +25,8 @@ from tests.support.replaying.wacz import assert_valid
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tests.support.replaying.screenshots import Look
+
 PROMISED: Final = 0.99
 SHOWN: Final = "/1/"
 """The path of the page that a picture shows."""
@@ -50,8 +52,8 @@ def main(words: list[str] | None = None) -> int:
                 f"({100 * found.share:.1f} %); {packed['captures']:,} captures, {packed['bytes'] / 1e6:.1f} MB, "
                 f"{time.monotonic() - began_s:.0f} s; load {os.getloadavg()[0]:.1f}"
             )
-            for url in found.different[:5] if requisites == "any" else ():
-                say(f"  different: {url}")
+            for page in found.different[:5] if requisites == "any" else ():
+                say(f"  different: {page}")
             if is_rendered:
                 continue
             if requisites == "any":
@@ -69,8 +71,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _shown(pictures: Mapping[str, bytes]) -> bytes:
-    return next(picture for url, picture in pictures.items() if url.endswith(SHOWN))
+def _shown(looks: Mapping[str, Look]) -> bytes:
+    return next(look.picture for url, look in looks.items() if url.endswith(SHOWN))
 
 
 def _beside(pictures: Mapping[str, bytes]) -> bytes:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.annexes.rendering.reading import counted
 from tests.support.replaying.screenshots import compare
 from tests.support.replaying.wacz import assert_valid
 from tests.support.running.processes import no_strays_below
@@ -23,7 +24,7 @@ def test_replayed_pages_look_as_they_did_live(tmp_path: Path) -> None:
     with no_strays_below(tmp_path):
         compared = compare(tmp_path, PAGES, "any")
         assert compared.different == []
-        assert len(set(compared.live.values())) == PAGES
+        assert len({look.picture for look in compared.live.values()}) == PAGES
         assert PAGES <= compared.packed["pages"] < 2 * PAGES
         assert compared.packed["captures"] > 10 * PAGES
         assert_valid(tmp_path / "crawl.wacz")
@@ -33,8 +34,11 @@ def test_pages_that_scripts_write_look_as_they_did_live(tmp_path: Path) -> None:
     """The renderer stores what scripts ask for, and what the document then shows is fetched as its requisites."""
     with no_strays_below(tmp_path):
         compared = compare(tmp_path, PAGES, "any", is_rendered=True)
+        counts = counted(compared.log)
+        assert counts["pages"] == PAGES, counts
+        assert counts.keys().isdisjoint({"cut", "raw/suspect", "raw/failed"}), counts
         assert compared.different == []
-        assert len(set(compared.live.values())) == PAGES
+        assert len({look.picture for look in compared.live.values()}) == PAGES
 
 
 def test_without_requisites_replayed_pages_look_different(tmp_path: Path) -> None:

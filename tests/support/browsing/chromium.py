@@ -22,14 +22,15 @@ FLAGS: Final = (
 
 
 @contextmanager
-def chromium(*more: str) -> Iterator[Any]:
-    """Start a browser, with `more` flags."""
+def chromium(*more: str, logs_network: bool = False) -> Iterator[Any]:
+    """Start a browser, with `more` flags. Its log "browser" is what the console says, "performance" the network."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         options = webdriver.ChromeOptions()
         for flag in (*FLAGS, *more, "--window-size=1280,900", f"--user-data-dir={profile}"):
             options.add_argument(flag)
         options.binary_location = "/usr/bin/chromium"
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        logs = {"browser": "ALL", **({"performance": "ALL"} if logs_network else {})}
+        options.set_capability("goog:loggingPrefs", logs)
         browser = webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
         try:
             yield browser

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
-import time
+import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tests.support.browsing.chromium import chromium
+from tests.support.browsing.rendering import PATIENT
 from tests.support.crawling.crawls import Crawl
 from tests.support.replaying.pywb import pywb_proxy
 from tests.support.servers.shown_site import shown_site
@@ -16,58 +17,93 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SIZE: Final = (800, 900)
-STILL_S: Final = 0.2
-LOOKS_MAX: Final = 50
 SETTINGS: Final = {"BIGCRAWL_HOST_DELAY": 0, "BIGCRAWL_PARTITIONS": 2, "BIGCRAWL_SCOPE": "host"}
-# The page is loaded: what a script writes, fonts and pictures, those of scripts too, and drawn.
-_SETTLED: Final = """
+# The page is drawn with its fonts and pictures, and has asked for what it shows then for the first time.
+_DRAWN: Final = """
 const done = arguments[arguments.length - 1];
-const app = document.getElementById("app"), since = Date.now();
-const written = () => !app || app.childElementCount || Date.now() - since > 10000;
-const filled = new Promise((then) => { const look = () => written() ? then() : setTimeout(look, 20); look() });
-const ended = (image) => image.complete || new Promise((then) => image.onload = image.onerror = then);
-filled.then(() => Promise.all([document.fonts.ready, ...[...document.images].map(ended)]))
-  .then(() => requestAnimationFrame(() => requestAnimationFrame(done)));
+const shown = [...document.images].map((image) => image.decode().catch(() => 0));
+Promise.all([document.fonts.ready, ...shown]).then(() => requestAnimationFrame(() => requestAnimationFrame(done)));
 """
 
 
-class Compared(NamedTuple):
-    """The pages of a site: pictures of each live and replayed, by its URL, and the crawl's figures of the WACZ file."""
+class Look(NamedTuple):
+    """A page as a browser shows it: a PNG file, and the status of each answer that it got, or the error."""
 
-    live: dict[str, bytes]
-    replayed: dict[str, bytes]
+    picture: bytes
+    answers: dict[str, int | str]
+
+
+class Compared(NamedTuple):
+    """The pages of a site, live and replayed, by URL; the crawl's figures of the WACZ file; its log."""
+
+    live: dict[str, Look]
+    replayed: dict[str, Look]
     packed: dict[str, Any]
+    log: str
 
     @property
     def different(self) -> list[str]:
-        """The pages that look different. Equal pixels are equal PNG files, because one encoder makes them."""
-        return [url for url, picture in self.live.items() if self.replayed[url] != picture]
+        """The pages that look different, and which answers they lack.
+
+        Equal pixels are equal PNG files, because one encoder makes them.
+        """
+        return [
+            f"{url}: {self._lacking(url) or 'the same answers'}"
+            for url, look in self.live.items()
+            if self.replayed[url].picture != look.picture
+        ]
+
+    def _lacking(self, url: str) -> str:
+        """Say what the answers were live and are now, where they differ."""
+        live, replayed = self.live[url].answers, self.replayed[url].answers
+        changed = {asked for asked, _ in live.items() ^ replayed.items()}
+        return ", ".join(f"{asked} {live.get(asked)} -> {replayed.get(asked)}" for asked in sorted(changed))
 
     @property
     def share(self) -> float:
         return 1 - len(self.different) / len(self.live)
 
 
-def pictures_of(browser: Any, urls: Iterable[str]) -> dict[str, bytes]:
+def looks_at(browser: Any, urls: Iterable[str]) -> dict[str, Look]:
     wide, high = SIZE
     metrics = {"width": wide, "height": high, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    browser.set_script_timeout(120)
-    return {url: picture_of(browser, url) for url in urls}
+    browser.set_script_timeout(300)
+    return {url: look_at(browser, url) for url in urls}
 
 
-def picture_of(browser: Any, url: str) -> bytes:
-    """Photograph a page once it stands still: what styles show may come after the page is loaded."""
+def look_at(browser: Any, url: str) -> Look:
+    """Photograph a page once each of its requests has ended, and what came with them is drawn and asks for no more."""
+    browser.get_log("performance")  # of the page before
     browser.get(url)
-    browser.execute_async_script(_SETTLED)
-    before = b""
-    for _ in range(LOOKS_MAX):
-        picture = base64.b64decode(browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"])
-        if picture == before:
-            break
-        before = picture
-        time.sleep(STILL_S)
-    return picture
+    asked: dict[str, str] = {}
+    answers: dict[str, int | str] = {}
+    is_whole = False
+    while not is_whole:
+        is_whole = not asked
+        browser.execute_async_script(_DRAWN)
+        for row in browser.get_log("performance"):
+            event = json.loads(row["message"])["message"]
+            is_whole &= not _read(event["method"], event["params"], asked, answers)
+    picture = browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]
+    return Look(base64.b64decode(picture), answers)
+
+
+def _read(method: str, told: dict[str, Any], asked: dict[str, str], answers: dict[str, int | str]) -> bool:
+    """Read an event into requests that have not ended and answers; return whether it is about a request."""
+    match method:
+        case "Network.requestWillBeSent":
+            asked[told["requestId"]] = told["request"]["url"]
+        case "Network.responseReceived":
+            answers[told["response"]["url"]] = told["response"]["status"]
+        case "Network.loadingFinished":
+            asked.pop(told["requestId"], None)
+        case "Network.loadingFailed":
+            if url := asked.pop(told["requestId"], ""):
+                answers.setdefault(url, told["errorText"])
+        case _:
+            return False
+    return True
 
 
 def through_proxy(port: int) -> tuple[str, str]:
@@ -81,16 +117,17 @@ def compare(directory: Path, pages: int, requisites: str, *, is_rendered: bool =
     If `is_rendered`, scripts write its pages, and the crawl renders them.
     """
     wacz = directory / "crawl.wacz"
-    settings = {**SETTINGS, "BIGCRAWL_REQUISITES": requisites, "BIGCRAWL_RENDER": "auto" if is_rendered else "off"}
+    mode = "auto" if is_rendered else "off"
+    settings = {**SETTINGS, **PATIENT, "BIGCRAWL_REQUISITES": requisites, "BIGCRAWL_RENDER": mode}
     with shown_site(pages, is_scripted=is_rendered) as (site, above):
         urls = [f"{above}{path}" for path in site.pages]
-        with chromium() as browser:
-            live = pictures_of(browser, urls)
+        with chromium(logs_network=True) as browser:
+            live = looks_at(browser, urls)
         with Crawl(directory / "crawl", urls[:1], settings) as crawl:
             assert crawl.run(900) == 0, crawl.log.read_text()
             packed = crawl.asked("wacz", str(wacz))
-    with pywb_proxy(wacz, directory / "pywb") as port, chromium(*through_proxy(port)) as browser:
-        replayed = pictures_of(browser, urls)
-        for url in [url for url in urls if replayed[url] != live[url]]:
-            replayed[url] = picture_of(browser, url)  # on a busy machine it may have stood still before it was whole
-    return Compared(live, replayed, packed)
+    with (
+        pywb_proxy(wacz, directory / "pywb") as port,
+        chromium(*through_proxy(port), logs_network=True) as browser,
+    ):
+        return Compared(live, looks_at(browser, urls), packed, crawl.log.read_text())
