@@ -73,6 +73,14 @@ def looks_at(browser: Any, urls: Iterable[str]) -> dict[str, Look]:
 
 
 def look_at(browser: Any, url: str) -> Look:
+    """Load and photograph a page until two pictures in a row are equal: a starved browser may draw one late."""
+    look = whole_look_at(browser, url)
+    while (again := whole_look_at(browser, url)).picture != look.picture:
+        look = again
+    return again
+
+
+def whole_look_at(browser: Any, url: str) -> Look:
     """Photograph a page once each of its requests has ended, and what came with them is drawn and asks for no more."""
     browser.get_log("performance")  # of the page before
     browser.get(url)
@@ -130,4 +138,9 @@ def compare(directory: Path, pages: int, requisites: str, *, is_rendered: bool =
         pywb_proxy(wacz, directory / "pywb") as port,
         chromium(*through_proxy(port), logs_network=True) as browser,
     ):
-        return Compared(live, looks_at(browser, urls), packed, crawl.log.read_text())
+        replayed = looks_at(browser, urls)
+    for number, url in enumerate(urls):
+        if live[url].picture != replayed[url].picture:
+            (directory / f"{number}-live.png").write_bytes(live[url].picture)
+            (directory / f"{number}-replayed.png").write_bytes(replayed[url].picture)
+    return Compared(live, replayed, packed, crawl.log.read_text())
