@@ -31,7 +31,7 @@ from tests.unit.scheduler.world import AnyEngine
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bigcrawl.scheduler.gates.fetched import FetchedBody
+    from bigcrawl.scheduler.gates.interfaces import FetchedBody
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(1800)]
 

@@ -24,15 +24,15 @@ from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
-from bigcrawl.scheduler.gates.fetched import FetchedBody
+from bigcrawl.scheduler.gates.interfaces import FetchedBody
 from bigcrawl.scheduler.node.assembly import Parts
 from bigcrawl.scheduler.node.node import Node
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.world import AnyEngine, queued
 
 if TYPE_CHECKING:
+    from bigcrawl.scheduler.records.at_gates import Space
     from bigcrawl.scheduler.records.held import HeldUrl
-    from bigcrawl.scheduler.records.passage import Space
 
 SLOTS: Final = 8
 PAGE_S: Final = 0.08

@@ -17,7 +17,7 @@ import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from benchmarks.drum_speed.peers import RocksDb
 from benchmarks.merges.__main__ import STOP_S, PinnedCrawl
 from benchmarks.merges.prefill import prefill, run_sizes
 from bigcrawl.drum.bucket import EMPTY_BUCKET, Bucket, CheckResult
-from bigcrawl.drum.merge_policy import FAN_IN
+from bigcrawl.drum.record_merge import FAN_IN
 from bigcrawl.scheduler.partition.tables import Tables
 from bigcrawl_simweb.serve.access_log import read_log
 from tests.support.crawling.crawls import Crawl
@@ -37,7 +37,6 @@ from tests.support.redis_servers.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Self
 
     from scrapy.crawler import Crawler
 

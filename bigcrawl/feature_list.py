@@ -6,7 +6,7 @@ and knows no feature. Those with a * are imported only if the feature is on, of 
     settings      its settings, as fields of a class                `config`
     stats         rows of the tables of counts                      `stats`
     limits        limits that rules may set                         `scheduler.rules.budget_rules`
-    url           traits of discovered URLs                         `scheduler.records.url_traits`
+    url           traits of discovered URLs                         `scheduler.records.queued_url`
     rows          rows that nodes and owners send to partitions     `scheduler.records.observed`
     fold          its tables, and its part of a partition's step    `scheduler.partition.fold.feature`
     page *        observes a node's pages                           `scheduler.handout.observers`

@@ -49,7 +49,7 @@ from bigcrawl.scheduler.adapter.registry import mark_failed
 from bigcrawl.scheduler.adapter.values.taught_types import taught_types
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS
 from bigcrawl.scheduler.budgets.policies import make_policy
-from bigcrawl.scheduler.gates.spaces import group_function
+from bigcrawl.scheduler.gates.passages import group_function
 from bigcrawl.scheduler.gates.speed import plan_of
 from bigcrawl.scheduler.rules.blacklist import parse_entries
 from bigcrawl.scheduler.rules.budget_rules import parse_rules

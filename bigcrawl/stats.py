@@ -568,7 +568,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "counter",
         "URLs",
         "URLs that ended without being fetched.",
-        "scheduler/gates/gatekeeper.py, scheduler/node/forbidden_sweep.py, scheduler/gates/address_check.py, "
+        "scheduler/gates/gatekeeper.py, scheduler/node/set_aside.py, scheduler/gates/address_check.py, "
         "scheduler/handout/handout.py, scheduler/adapter/fetch_errors.py, scheduler/scheduler.py",
         (
             ("forbidden", "robots.txt forbids it"),

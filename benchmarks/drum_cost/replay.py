@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.drum.format import KEY_BYTES, RunLayout, best_suffix_bytes, prefixes_of
-from bigcrawl.drum.merge_policy import runs_to_merge
+from bigcrawl.drum.record_merge import runs_to_merge
 
 if TYPE_CHECKING:
     from collections.abc import Callable

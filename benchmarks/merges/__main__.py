@@ -21,7 +21,7 @@ from benchmarks.crawl.report import aligned, say
 from benchmarks.merges.dips import Rates, curve, merges, rates
 from benchmarks.merges.prefill import prefill, run_sizes
 from benchmarks.merges.step_log import DURABLE, STEP, Span, read_spans
-from bigcrawl.drum.merge_policy import FAN_IN
+from bigcrawl.drum.record_merge import FAN_IN
 from bigcrawl_simweb.serve.access_log import read_log
 from tests.support.crawling.crawls import Crawl
 from tests.support.redis_servers.redis_server import PrivateRedis

@@ -11,7 +11,7 @@ from bigcrawl.drum.bucket import BucketState
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.drum.format import Records
 from bigcrawl.drum.memtable import EMPTY_MEMTABLE, MEMTABLE_KEYS_MAX
-from bigcrawl.drum.merge_policy import FAN_IN
+from bigcrawl.drum.record_merge import FAN_IN
 from bigcrawl.drum.run import RunBounds, RunInfo, write_run
 from bigcrawl.scheduler.partition.manifest import UNKNOWN, Manifest
 from bigcrawl.scheduler.partition.manifest_log import ManifestLog

@@ -21,7 +21,7 @@ from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.crawl.history import COLUMNS, EVERY_MS, VERSION
 from bigcrawl.scheduler.crawl.samples import ROWS_MAX
-from bigcrawl.scheduler.owner.hot.admit_calls import admit_call
+from bigcrawl.scheduler.owner.hot.hot_set import admit_call
 from bigcrawl.scheduler.partition.admit_batch import AdmitBatch
 from tests.support.observing import tallies_of
 from tests.unit.scheduler.world import queued, resolve

@@ -17,7 +17,6 @@ from bigcrawl.text_files.reading import read_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 

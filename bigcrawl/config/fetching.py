@@ -154,14 +154,7 @@ class PolitenessConfig(Group):
     )
     connection_keys: tuple[str, ...] = setting(
         "BIGCRAWL_CONNECTION_KEYS",
-        [
-            "proxy",
-            "bindaddress",
-            "impersonate",
-            "impersonate_args",
-            "impersonate_curl_options",
-            "curl_cffi_options",
-        ],
+        ["proxy", "bindaddress", "impersonate", "impersonate_args", "impersonate_curl_options", "curl_cffi_options"],
         "Keys of meta that decide how a request connects. robots.txt is fetched with those of the request for which it "
         "is fetched, and with its name and password for the proxy.",
     )

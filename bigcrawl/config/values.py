@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,6 @@ from bigcrawl.json_text import read_json
 from bigcrawl.text_files.reading import BLANKS, lines, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from bigcrawl.table_rows import Setting
 
 PREFIX = "BIGCRAWL_"

@@ -15,7 +15,6 @@ from bigcrawl.text_files.reading import read_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-
 TOKEN_CHARS_MIN = 16  # characters of the dashboard's token
 
 

@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bigcrawl.drum.batch import Batch
 from bigcrawl.drum.format import Records, are_ascending
-from bigcrawl.drum.memtable import EMPTY_MEMTABLE, MEMTABLE_KEYS_MAX, Memtable
-from bigcrawl.drum.merge_policy import runs_to_merge
-from bigcrawl.drum.record_merge import kept_of, merge_ascending, newest_of, rest_of
+from bigcrawl.drum.memtable import EMPTY_MEMTABLE, MEMTABLE_KEYS_MAX, Batch, Memtable
+from bigcrawl.drum.record_merge import kept_of, merge_ascending, newest_of, rest_of, runs_to_merge
 from bigcrawl.drum.run import RunBounds, RunInfo, RunReader, write_run
 from bigcrawl.exceptions import ContractError, CorruptionError
 

@@ -23,7 +23,7 @@ import msgpack
 import numpy as np
 
 from bigcrawl.drum.bucket import BucketState, Kind
-from bigcrawl.drum.files import replace_surely
+from bigcrawl.drum.files import Files, replace_surely
 from bigcrawl.drum.log_records import HEADER_BYTES, check_header, encode_header, encode_record, read_records
 from bigcrawl.drum.memtable import Memtable
 from bigcrawl.drum.run import RunInfo
@@ -31,8 +31,6 @@ from bigcrawl.exceptions import ConfigError, CorruptionError
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from bigcrawl.drum.files import Files
 
 MANIFEST = "MANIFEST"
 MANIFEST_TEMPORARY = "MANIFEST.tmp"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bigcrawl.drum.bucket import Kind
-from bigcrawl.drum.files import DiskFiles, store_errors
+from bigcrawl.drum.files import DiskFiles, Files, store_errors
 from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.drum.log_records import encode_record, read_records
 from bigcrawl.drum.repository import Repository
@@ -23,7 +23,6 @@ from bigcrawl.drum.run import RunReader
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.drum.files import Files
     from bigcrawl.exceptions import CorruptionError
 
 # How many new keys become a run: they take 8 MB as a Python set, and 60 ms to write.

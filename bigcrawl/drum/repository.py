@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from bigcrawl.drum.bucket import EMPTY_BUCKET, Bucket
+from bigcrawl.drum.bucket import EMPTY_BUCKET, Bucket, BucketState, Kind
 from bigcrawl.drum.drum_manifest import MANIFEST, DrumLog, DrumState, is_storable, read_log
 from bigcrawl.exceptions import ConfigError
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from bigcrawl.drum.bucket import BucketState, Kind
     from bigcrawl.drum.files import Files
     from bigcrawl.drum.run import RunInfo
 

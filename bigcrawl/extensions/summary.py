@@ -5,7 +5,7 @@ from __future__ import annotations
 from http.client import responses
 from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.records.unread import HEADS
+from bigcrawl.scheduler.records.outcomes import HEADS
 
 if TYPE_CHECKING:
     from bigcrawl.scheduler.adapter.frontier import Frontier

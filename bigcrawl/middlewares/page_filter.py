@@ -7,26 +7,22 @@ get them; an errback does, as for an error status.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from scrapy import signals
+from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured, StopDownload
-from scrapy.http import TextResponse
+from scrapy.http import Headers, Response, TextResponse
 
 from bigcrawl.config import read_config
 from bigcrawl.links import decoded_start
 from bigcrawl.media_types import sniff_media_type, type_told
 from bigcrawl.scheduler.adapter.registry import frontier_of
-from bigcrawl.scheduler.records.unread import MEDIA_TYPE
+from bigcrawl.scheduler.records.outcomes import MEDIA_TYPE
 from bigcrawl.scheduler.rules.page_rules import PageRules
 from bigcrawl.stats_buffer import StatsBuffer
 
 if TYPE_CHECKING:
-    from typing import Self
-
-    from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.http import Headers, Response
 
 _TYPE, _LOCATION = b"Content-Type", b"Location"
 

@@ -20,8 +20,7 @@ from scrapy.http.request import NO_CALLBACK
 from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
 from bigcrawl.scheduler.adapter.fetch_errors import UNDER_LEASE, FetchAbortedError
 from bigcrawl.scheduler.adapter.registry import frontier_of
-from bigcrawl.scheduler.gates.closed import Closed
-from bigcrawl.scheduler.gates.fetched import FetchedBody, asked_rest_ms
+from bigcrawl.scheduler.gates.interfaces import Closed, FetchedBody, asked_rest_ms
 from bigcrawl.scheduler.gates.starts import HostLoan
 from bigcrawl.url.canonical import UrlError, authority_of, canonicalize, host_of
 
@@ -31,10 +30,10 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from bigcrawl.scheduler.adapter.frontier import Frontier
-    from bigcrawl.scheduler.gates.robots_rules import KnownRules
+    from bigcrawl.scheduler.gates.robots_store import KnownRules
     from bigcrawl.scheduler.node.node import Node
+    from bigcrawl.scheduler.records.at_gates import Space
     from bigcrawl.scheduler.records.held import HeldUrl
-    from bigcrawl.scheduler.records.passage import Space
 
 _META: Final[dict[str, Any]] = {
     "dont_retry": True,

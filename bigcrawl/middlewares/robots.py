@@ -16,35 +16,30 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.misc import load_object
 
-from bigcrawl.clock import SystemClock
+from bigcrawl.clock import Clock, SystemClock
 from bigcrawl.config import read_config
 from bigcrawl.middlewares.polite_queue import has_polite_queue
 from bigcrawl.middlewares.standalone import canonical_of, claim_place, throttle_of
 from bigcrawl.politeness.robots_cache import ATTEMPT_FIRST_MS, KeptRules, RobotsCache
 from bigcrawl.politeness.robots_policy import REDIRECTS_MAX, agent_token, kept_ms, robots_url
 from bigcrawl.scheduler.adapter.registry import frontier_of
-from bigcrawl.scheduler.adapter.robots_fetch import RobotsFetch, connection_of
-from bigcrawl.scheduler.gates.closed import Closed
+from bigcrawl.scheduler.adapter.robots_fetch import ConnectionOptions, RobotsFetch, connection_of
+from bigcrawl.scheduler.gates.interfaces import Closed, FetchedBody
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.url.canonical import UrlError, authority_of, host_of
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from bigcrawl.clock import Clock
     from bigcrawl.config import PolitenessConfig
-    from bigcrawl.scheduler.adapter.robots_fetch import ConnectionOptions
-    from bigcrawl.scheduler.gates.fetched import FetchedBody
 
 logger = logging.getLogger(__name__)
 

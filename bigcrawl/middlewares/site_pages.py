@@ -13,7 +13,7 @@ from weakref import WeakSet
 from scrapy import Request, signals
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.exceptions import StopDownload
-from scrapy.http import HtmlResponse, TextResponse
+from scrapy.http import Headers, HtmlResponse, Response, TextResponse
 from w3lib.encoding import http_content_type_encoding
 
 from bigcrawl.config import read_config
@@ -22,17 +22,15 @@ from bigcrawl.links.page import charset_of
 from bigcrawl.media_types import sniff_media_type, type_told
 from bigcrawl.middlewares.page_filter import PageFilteredError
 from bigcrawl.scheduler.adapter.registry import frontier_of, register_judge
-from bigcrawl.scheduler.records.unread import CHARSET, MEDIA_TYPE, STRING
-from bigcrawl.scheduler.rules.page_rules import CHARSETS, ELIMINATE, KINDS, SITE_LIMITS, parse_page_rules
-from bigcrawl.scheduler.rules.rule_book import RuleBook
+from bigcrawl.scheduler.records.outcomes import CHARSET, MEDIA_TYPE, STRING
+from bigcrawl.scheduler.rules.budget_rules import RuleBook
+from bigcrawl.scheduler.rules.page_rules import CHARSETS, ELIMINATE, KINDS, SITE_LIMITS, PageRules, parse_page_rules
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.url.canonical import UrlError, canonicalize, host_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-    from scrapy.http import Headers, Response
 
-    from bigcrawl.scheduler.rules.page_rules import PageRules
 
 _TYPE: Final = b"Content-Type"
 _LOCATION: Final = b"Location"

@@ -14,34 +14,28 @@ import asyncio
 import logging
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakSet
 
-from scrapy import signals
+from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest
 
-from bigcrawl.clock import SystemClock
+from bigcrawl.clock import Clock, SystemClock
 from bigcrawl.config import read_config
 from bigcrawl.middlewares.polite_queue import has_polite_queue
 from bigcrawl.middlewares.standalone import PutBack, claim_place, host_of_url, register_throttle
 from bigcrawl.politeness.addresses import server_of
-from bigcrawl.politeness.backoff_policy import OVERLOADED, BackoffPolicy, is_failure, retry_after_ms
+from bigcrawl.politeness.backoff_policy import OVERLOADED, BackoffPolicy, DelayPolicy, is_failure, retry_after_ms
 from bigcrawl.politeness.dns_cache import DnsError
 from bigcrawl.politeness.dns_shared import choose_dns, shared_dns
-from bigcrawl.politeness.host_schedule import HostSchedule
-from bigcrawl.politeness.server_gaps import ServerGaps
-from bigcrawl.politeness.throttle_policy import DelayPolicy
+from bigcrawl.politeness.host_schedule import HostSchedule, ServerGaps
 from bigcrawl.scheduler.adapter.fetch_errors import error_outcome
 from bigcrawl.stats_buffer import StatsBuffer
 
 if TYPE_CHECKING:
-    from typing import Any, Self
-
-    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from bigcrawl.clock import Clock
     from bigcrawl.config import PolitenessConfig
 
 logger = logging.getLogger(__name__)

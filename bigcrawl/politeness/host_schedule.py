@@ -1,4 +1,4 @@
-"""Decides when each host may be asked again, in a process without a frontier.
+"""Decides when each host, and each server, may be asked again, in a process without a frontier.
 
     state     entered when                                 left when
     ready     the host is unknown, or its rest is over     a fetch starts
@@ -13,16 +13,42 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from bigcrawl.politeness.backoff_policy import BackoffPolicy
-from bigcrawl.politeness.throttle_policy import host_delay_ms, retry_backoff_ms
-
-if TYPE_CHECKING:
-    from bigcrawl.politeness.throttle_policy import DelayPolicy
+from bigcrawl.politeness.backoff_policy import BackoffPolicy, DelayPolicy, host_delay_ms, retry_backoff_ms
 
 HOSTS_KEPT = 100_000
 """Hosts remembered, about 250 bytes each; more only while more rest."""
+
+
+class ServerGaps:
+    """Grants start times to fetches, `gap_ms` apart for each server, by the caller's clock; forgets old servers."""
+
+    def __init__(self, gap_ms: int) -> None:
+        self._gap_ms = gap_ms
+        self._free_ms: OrderedDict[str, int] = OrderedDict()
+
+    def __repr__(self) -> str:
+        return f"ServerGaps({len(self._free_ms)} servers)"
+
+    def __len__(self) -> int:
+        return len(self._free_ms)
+
+    def grant(self, server: str, now_ms: int) -> int:
+        """Return when a fetch from the server may start, `now_ms` or later. The next fetch gets a later time."""
+        start_ms = max(now_ms, self._free_ms.pop(server, now_ms))
+        self._free_ms[server] = start_ms + self._gap_ms
+        self._forget_expired(now_ms)
+        return start_ms
+
+    def _forget_expired(self, now_ms: int) -> None:
+        for _ in range(2):
+            server, free_ms = next(iter(self._free_ms.items()))
+            if free_ms > now_ms:
+                self._free_ms.move_to_end(server)
+                return
+            del self._free_ms[server]
+            if not self._free_ms:
+                return
 
 
 @dataclass(slots=True)

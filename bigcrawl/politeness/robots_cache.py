@@ -10,13 +10,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from bigcrawl.politeness.robots_policy import KEPT_MS, verdict_on_response
-from bigcrawl.politeness.throttle_policy import retry_backoff_ms
-
-if TYPE_CHECKING:
-    from bigcrawl.politeness.robots_policy import RobotsRules
+from bigcrawl.politeness.backoff_policy import retry_backoff_ms
+from bigcrawl.politeness.robots_policy import KEPT_MS, RobotsRules, verdict_on_response
 
 RULES_KEPT = 20_000
 RULES_CHARS_KEPT = 16 << 20
@@ -80,13 +76,7 @@ class RobotsCache:
         return kept
 
     def store_response(
-        self,
-        authority: str,
-        status: int | None,
-        body: bytes,
-        now_ms: int,
-        jitter: float,
-        expires_in_ms: int = KEPT_MS,
+        self, authority: str, status: int | None, body: bytes, now_ms: int, jitter: float, expires_in_ms: int = KEPT_MS
     ) -> KeptRules:
         """Store what a response says about the authority's robots.txt. `status` is None if there was no response."""
         earlier = self._kept.get(authority)

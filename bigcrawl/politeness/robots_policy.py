@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from bigcrawl.exceptions import ConfigError, CorruptionError
+from bigcrawl.politeness.backoff_policy import retry_backoff_ms
 from bigcrawl.politeness.robots_match import DISALLOW, RobotsMatcher
-from bigcrawl.politeness.throttle_policy import retry_backoff_ms
 from bigcrawl.url.canonical import UrlError, canonicalize
 
 BODY_BYTES_MAX = 500 * 1024

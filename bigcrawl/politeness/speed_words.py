@@ -17,29 +17,17 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC
-from typing import TYPE_CHECKING, Final
+from datetime import UTC, tzinfo
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.politeness.speed_plan import EVERY_DAY, MINUTES_OF_A_DAY, UNLIMITED_WORD, PlanPart, Speed, SpeedPlan
-
-if TYPE_CHECKING:
-    from datetime import tzinfo
+from bigcrawl.politeness.start_permits import EVERY_DAY, MINUTES_OF_A_DAY, UNLIMITED_WORD, PlanPart, Speed, SpeedPlan
 
 DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 RATE_MAX: Final = 1e12
 
-_UNITS: Final = {
-    "": 1,
-    "b": 1,
-    "kb": 10**3,
-    "mb": 10**6,
-    "gb": 10**9,
-    "kib": 2**10,
-    "mib": 2**20,
-    "gib": 2**30,
-}
+_UNITS: Final = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _PERIODS: Final = {"s": 1, "min": 60, "h": 3600}
 _RATE = re.compile(r"(\d+(?:\.\d+)?)([a-z]*)/(s|min|h)", re.ASCII)
 _TIMES = re.compile(r"(\d{1,2}):(\d{2})-(\d{1,2}):(\d{2})", re.ASCII)

@@ -20,11 +20,10 @@ from redis import exceptions as errors
 
 from bigcrawl.clock import SystemClock
 from bigcrawl.exceptions import BigcrawlError, TransientStoreError
-from bigcrawl.redisdb import pipelines, script_texts, scripts
-from bigcrawl.redisdb.crawl_clock import STEP_MS, CrawlClock, TimeChecks
+from bigcrawl.redisdb import connections, script_texts, scripts
+from bigcrawl.redisdb.crawl_clock import STEP_MS, CrawlClock, RunningTime, TimeChecks
 from bigcrawl.redisdb.pools import without_password
 from bigcrawl.redisdb.reply_errors import RedisRestartedError, leaves_doubt, translating_errors
-from bigcrawl.redisdb.running_time import RunningTime
 from bigcrawl.redisdb.servers import ServerConnections
 
 if TYPE_CHECKING:
@@ -159,8 +158,8 @@ class RedisClient:
                 await self.ping()  # reach all masters, even if calls use only one
         results: list[Any] = []
         try:
-            for start in range(0, len(calls), pipelines.CALLS_MAX):
-                results += await self._run_some(calls[start : start + pipelines.CALLS_MAX], self.now_ms())
+            for start in range(0, len(calls), connections.CALLS_MAX):
+                results += await self._run_some(calls[start : start + connections.CALLS_MAX], self.now_ms())
         except BaseException:
             self.in_doubt.update(call.in_doubt for call in calls if call.in_doubt is not None)
             raise
@@ -206,7 +205,7 @@ class RedisClient:
 
     async def _pipeline(self, rows: Sequence[Sequence[scripts.Value]], *, raise_errors: bool) -> list[Any]:
         replies: list[Any] = []
-        for some in pipelines.divide_commands(rows):
+        for some in connections.divide_commands(rows):
             async with self._translating_errors():
                 self.round_trips += 1
                 since_s, asked_ms = perf_counter(), self._crawl_clock.monotonic_ms()

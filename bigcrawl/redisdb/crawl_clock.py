@@ -2,14 +2,15 @@
 
 The node advances the time by its boot clock, and asks Redis for it every second (`tell_time`). Small differences are
 followed. A large one means that a clock was set or stood still; the script decides which clock. The moments of question
-and answer bound the offset to the boot clock.
+and answer bound the offset to the boot clock, and show how long Redis is known to have run, and so which writes it
+keeps.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -20,6 +21,11 @@ logger = logging.getLogger(__name__)
 
 ASK_EVERY_MS = 1_000
 STEP_MS = 1_000
+
+GAP_MS_MAX: Final = 500
+
+FORGETTABLE_MS: Final = 3_000
+"""What Redis may forget: AOF everysec loses up to two seconds; the rest allows for two gaps."""
 
 
 class CrawlClock:
@@ -88,3 +94,29 @@ class TimeChecks:
                 "the clock of Redis was set by %(seconds).1f s; the crawl keeps its own time",
                 {"seconds": set_ms / 1000},
             )
+
+
+class RunningTime:
+    """Adds up the running time of one server, or of all masters; a restart subtracts `FORGETTABLE_MS`."""
+
+    def __init__(self, clock: CrawlClock) -> None:
+        self._clock = clock
+        self.known_ms = 0
+        self._most_ms = 0
+        self._asked_ms = self._answered_ms = 0
+        self._is_recovering = False
+
+    def record_answer(self, asked_ms: int) -> None:
+        if asked_ms < self._answered_ms:
+            return
+        if not self._is_recovering:
+            self.known_ms += min(asked_ms - self._asked_ms, GAP_MS_MAX)
+        self._asked_ms, self._answered_ms = asked_ms, self._clock.monotonic_ms()
+
+    def record_restart(self) -> None:
+        self._is_recovering = True
+        self._most_ms = max(self._most_ms, self.known_ms)
+        self.known_ms = self._most_ms - FORGETTABLE_MS
+
+    def record_recovery(self) -> None:
+        self._is_recovering = False

@@ -30,22 +30,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from bigcrawl.clock import SystemClock
+from bigcrawl.clock import Clock, SystemClock
 from bigcrawl.exceptions import BigcrawlError, ConfigError, ContractError, TransientStoreError
 from bigcrawl.private_files import disk_error, make_private_directory
-from bigcrawl.redisdb.server_binary import binary
 from bigcrawl.redisdb.server_process import LOADING_MS_MAX, ServerProcess
-from bigcrawl.redisdb.server_state import (
-    ServerRecord,
-    ServerState,
-    ping,
-    try_lock,
-)
+from bigcrawl.redisdb.server_state import ServerRecord, ServerState, binary, ping, try_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from bigcrawl.clock import Clock
 
 __all__ = ["EmbeddedServer", "binary"]
 

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import ConfigError, TransientStoreError
-from bigcrawl.redisdb.server_binary import find_binary
 from bigcrawl.redisdb.server_state import (
     PING_MS_MAX,
     ServerRecord,
     ServerState,
     ask_to_end,
+    find_binary,
     is_free,
     make_private,
     ping,

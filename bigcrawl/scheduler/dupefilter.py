@@ -46,11 +46,7 @@ class DrumDupeFilter(RFPDupeFilter):
     """
 
     def __init__(
-        self,
-        path: str | None = None,
-        debug: bool = False,
-        *,
-        fingerprinter: RequestFingerprinterProtocol | None = None,
+        self, path: str | None = None, debug: bool = False, *, fingerprinter: RequestFingerprinterProtocol | None = None
     ) -> None:
         super().__init__(None, debug, fingerprinter=fingerprinter)
         self._path = path

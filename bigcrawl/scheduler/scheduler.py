@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.utils.defer import deferred_from_coro
@@ -50,11 +50,9 @@ from bigcrawl.scheduler.adapter.values.vocabulary import values_of
 from bigcrawl.scheduler.node.loops.memory import tame_memory, untrack_async_generators
 from bigcrawl.scheduler.node.watchdog import Watchdog
 from bigcrawl.scheduler.rules.callbacks import DAMAGED, Callbacks
-from bigcrawl.scheduler.rules.delays_in_force import delays_text
+from bigcrawl.scheduler.rules.delay_rules import delays_text
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred

@@ -9,9 +9,8 @@ from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.scheduler.budgets.in_degrees import InDegreeRanks, sum_published
 from bigcrawl.scheduler.budgets.policies import make_policy
 from bigcrawl.scheduler.partition.reader import UNTOUCHED
-from bigcrawl.scheduler.rules.budget_rules import merge_rules, parse_rules, read_live_rules
+from bigcrawl.scheduler.rules.budget_rules import RuleBook, merge_rules, parse_rules, read_live_rules
 from bigcrawl.scheduler.rules.names import EVERY, URL_PATTERN
-from bigcrawl.scheduler.rules.rule_book import RuleBook
 from bigcrawl.views.feature import lowered_budget
 from bigcrawl.views.newest_files import files_to_read, is_looked_at, read_disk, read_view, said_of_files
 
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bigcrawl.redisdb.scripts import PartitionView
-    from bigcrawl.scheduler.rules.budget_rules import Rule
-    from bigcrawl.scheduler.rules.rule_book import Limits
+    from bigcrawl.scheduler.rules.budget_rules import Limits, Rule
     from bigcrawl.views.opened_crawl import OpenedCrawl, UrlPlace
 
 

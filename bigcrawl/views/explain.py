@@ -15,25 +15,24 @@ from bigcrawl.clock import time_text
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.json_text import read_json
 from bigcrawl.politeness.robots_policy import RobotsRules, read_record
-from bigcrawl.redisdb.scripts import looking
+from bigcrawl.redisdb.scripts import PartitionView, looking
 from bigcrawl.scheduler.crawl.alike import FIELD
 from bigcrawl.scheduler.crawl.node_reports import read_or_nothing
 from bigcrawl.scheduler.gates.dns_answers import shared_addresses
 from bigcrawl.scheduler.node.control import DISCOVERY, Discovery
-from bigcrawl.scheduler.partition.reader import TRIES_MAX, UNTOUCHED, find_waiting
+from bigcrawl.scheduler.partition.reader import TRIES_MAX, UNTOUCHED, UrlOnDisk, find_waiting
 from bigcrawl.scheduler.queues.unrunnable import PREFIX
 from bigcrawl.scheduler.records.body import look_at_origin
 from bigcrawl.scheduler.records.inbox_entry import id_order
-from bigcrawl.scheduler.records.outcomes import AGAIN, read_outcome, rule_hash
-from bigcrawl.scheduler.records.unread import reason_of, rule_of
+from bigcrawl.scheduler.records.outcomes import AGAIN, Outcome, read_outcome, reason_of, rule_hash, rule_of
 from bigcrawl.scheduler.rules.blacklist import Blacklist
 from bigcrawl.scheduler.rules.link_rules import LinkRules
 from bigcrawl.scheduler.rules.scope import LIST, CrawlScope, parse_names
 from bigcrawl.url.header import url_in
 from bigcrawl.views.budget import limits_of_url
-from bigcrawl.views.feature import ExplainedUrl, UrlRecord, all_views
-from bigcrawl.views.locate import find_url, read_host
-from bigcrawl.views.newest_files import files_to_read, is_looked_at, read_disk, read_view, said_of_files
+from bigcrawl.views.feature import ExplainedUrl, FeatureView, UrlRecord, all_views
+from bigcrawl.views.locate import HostState, HotUrl, InboxTrace, find_url, read_host
+from bigcrawl.views.newest_files import FilesToRead, files_to_read, is_looked_at, read_disk, read_view, said_of_files
 from bigcrawl.views.orders import discovery_data, entries_with
 from bigcrawl.warc.reading import find_page
 
@@ -42,14 +41,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.config import Config
-    from bigcrawl.redisdb.scripts import PartitionView
-    from bigcrawl.scheduler.partition.reader import UrlOnDisk
+    from bigcrawl.scheduler.records.at_gates import Suspicion
     from bigcrawl.scheduler.records.dead_letters import DeadLetter
-    from bigcrawl.scheduler.records.outcomes import Outcome
-    from bigcrawl.scheduler.records.suspicion import Suspicion
-    from bigcrawl.views.feature import FeatureView
-    from bigcrawl.views.locate import HostState, HotUrl, InboxTrace
-    from bigcrawl.views.newest_files import FilesToRead
     from bigcrawl.views.opened_crawl import OpenedCrawl, UrlPlace
 
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.redisdb.keys import partition_keys
-from bigcrawl.scheduler.budgets.in_degrees import LOWEST, sum_published
+from bigcrawl.scheduler.budgets.in_degrees import LOWEST, InDegreeCounts, sum_published
 from bigcrawl.scheduler.budgets.policies import make_policy
 from bigcrawl.scheduler.crawl.history import read_history
 from bigcrawl.scheduler.crawl.membership import MAY_REPEAT
 from bigcrawl.scheduler.crawl.survey import survey
-from bigcrawl.scheduler.records.unread import HEADS
+from bigcrawl.scheduler.records.outcomes import HEADS
 from bigcrawl.views.counted import NothingCountedError, counts_reader
 from bigcrawl.views.errors import read_errors
 from bigcrawl.views.newest_files import begun_partitions
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from bigcrawl.config import Config
-    from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
     from bigcrawl.views.opened_crawl import OpenedCrawl
 
 Columns = dict[str, list[float | None]]

@@ -7,25 +7,29 @@ several; then the last call says what the inbox has, because it has the outcome 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.redisdb.scripts import RETIRED_MS, looking
+from bigcrawl.scheduler.records.at_gates import Suspicion
 from bigcrawl.scheduler.records.dead_letters import DeadLetter, unpack_letter
 from bigcrawl.scheduler.records.inbox_entry import BATCH, FORGOTTEN, OUTCOMES, TIMED
 from bigcrawl.scheduler.records.member import beginning_of, unpack_member
 from bigcrawl.scheduler.records.outcomes import OutcomesFormatError, check_outcomes, unpack_keys, unpack_outcomes
-from bigcrawl.scheduler.records.queued_url import BatchFormatError, decode_batch
-from bigcrawl.scheduler.records.suspicion import Suspicion
-from bigcrawl.scheduler.records.timed_url import NO_MORE_S, TimedFormatError, decode_timed
+from bigcrawl.scheduler.records.queued_url import (
+    NO_MORE_S,
+    BatchFormatError,
+    QueuedUrl,
+    TimedFormatError,
+    decode_batch,
+    decode_timed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any
 
     from bigcrawl.redisdb.scripts.looking import HostView, UrlView
-    from bigcrawl.scheduler.records.queued_url import QueuedUrl
     from bigcrawl.views.opened_crawl import OpenedCrawl, UrlPlace
 
 QUEUE_URLS_MAX = 100_000  # URLs of a back queue that are searched; far above BIGCRAWL_HOST_HOT_URLS

@@ -13,9 +13,9 @@ from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import CorruptionError, TransientStoreError
 from bigcrawl.private_files import make_private_directory
 from bigcrawl.redisdb import scripts
-from bigcrawl.scheduler.partition.copies import newest_of, put_back
+from bigcrawl.scheduler.partition.committed import newest_of, put_back
 from bigcrawl.scheduler.partition.fold.feature import all_features
-from bigcrawl.scheduler.partition.reader import UNTOUCHED, read_partition
+from bigcrawl.scheduler.partition.reader import UNTOUCHED, UrlOnDisk, read_partition
 from bigcrawl.scheduler.partition.tables import KINDS
 from bigcrawl.scheduler.queues.unrunnable import PREFIX as UNRUNNABLE
 from bigcrawl.scheduler.records.inbox_entry import id_order
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from bigcrawl.redisdb.scripts import PartitionView
-    from bigcrawl.scheduler.partition.reader import UrlOnDisk
     from bigcrawl.views.opened_crawl import OpenedCrawl
 
 REMEDY: Final = "call it on a machine that has them, or with the crawl's BIGCRAWL_STORE_URL"

@@ -15,10 +15,10 @@ from bigcrawl.logs.plain import excerpt_of
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import EmbeddedServer
-from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
-from bigcrawl.scheduler.crawl.arrivals import Arrivals
+from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys, partition_keys
 from bigcrawl.scheduler.crawl.crawl_record import RECORD_FILE, keys_of
-from bigcrawl.scheduler.crawl.settings_in_force import as_its_nodes
+from bigcrawl.scheduler.crawl.joined_crawl import Arrivals
+from bigcrawl.scheduler.crawl.node_reports import as_its_nodes
 from bigcrawl.scheduler.crawl.survey import FinishCheck
 from bigcrawl.url.canonical import CANONICAL_VERSION, authority_of, canonicalize, host_of, refuse_credentials
 from bigcrawl.url.domain import PublicSuffixes
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.config import Config
-    from bigcrawl.redisdb.keys import PartitionKeys
     from bigcrawl.url.key import Keys, PldKey, UrlKey
 
 _P = ParamSpec("_P")

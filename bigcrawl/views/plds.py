@@ -7,8 +7,8 @@ import numpy as np
 
 from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.exceptions import BigcrawlError, CorruptionError
-from bigcrawl.scheduler.budgets.in_degrees import InDegreeRanks, sum_published
-from bigcrawl.scheduler.budgets.lowered import divide_budgets
+from bigcrawl.scheduler.budgets.allowances import divide_budgets
+from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts, InDegreeRanks, sum_published
 from bigcrawl.scheduler.budgets.policies import make_policy
 from bigcrawl.scheduler.partition.reader import PldsOnDisk, read_plds
 from bigcrawl.views.budget import read_rules, rule_book
@@ -19,8 +19,7 @@ from bigcrawl.views.newest_files import files_to_read, is_looked_at
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
-    from bigcrawl.scheduler.rules.rule_book import RuleBook
+    from bigcrawl.scheduler.rules.budget_rules import RuleBook
     from bigcrawl.views.opened_crawl import OpenedCrawl
 
     CountedPld = tuple[str, int, int]

@@ -10,10 +10,9 @@ from bigcrawl.redisdb.replies import scores_of
 from bigcrawl.redisdb.scripts import looking
 from bigcrawl.scheduler.crawl.alike import SINCE, VERSION
 from bigcrawl.scheduler.crawl.crawl_record import BEGAN
-from bigcrawl.scheduler.crawl.node_reports import read_or_nothing
-from bigcrawl.scheduler.crawl.settings_in_force import read_settings
+from bigcrawl.scheduler.crawl.node_reports import read_or_nothing, read_settings
 from bigcrawl.scheduler.crawl.start_requests import SEEDS, SEEDS_MAX
-from bigcrawl.scheduler.crawl.survey import survey
+from bigcrawl.scheduler.crawl.survey import Survey, survey
 from bigcrawl.scheduler.node.control import DISCOVERY, DRAINED, PAUSED, Discovery
 from bigcrawl.scheduler.queues.epoch_directory import REJECTED
 from bigcrawl.views.activity.possible import possible_rate
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from bigcrawl.config import Config
-    from bigcrawl.scheduler.crawl.survey import Survey
     from bigcrawl.views.opened_crawl import OpenedCrawl
 
 SIZES: Final = {"seen": "seen", "tables": "table", "queues": "queue"}

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from bigcrawl.exceptions import OwnershipLostError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import EndedUrl, GrantedClaim, Identity, RefusedClaim
-from bigcrawl.scheduler.records.suspicion import Suspicion
-from tests.support.redis_servers.script_world import ABORT_MS, DEADLINE_MS, DELAY_MS, LEASE_MS
-
-if TYPE_CHECKING:
-    from tests.support.redis_servers.script_world import ScriptWorld
+from bigcrawl.scheduler.records.at_gates import Suspicion
+from tests.support.redis_servers.script_world import ABORT_MS, DEADLINE_MS, DELAY_MS, LEASE_MS, ScriptWorld
 
 
 def claim(

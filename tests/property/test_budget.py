@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bigcrawl.config import BudgetConfig
 from bigcrawl.features.totals.fold import COUNTED, PageTotals
-from bigcrawl.politeness.throttle_policy import scaled_delay_ms
+from bigcrawl.politeness.backoff_policy import scaled_delay_ms
 from bigcrawl.scheduler.budgets.allowances import WITHHELD, EffectiveBudgets
 from bigcrawl.scheduler.budgets.in_degrees import (
     BINS,
@@ -29,8 +29,7 @@ from bigcrawl.scheduler.budgets.in_degrees import (
 from bigcrawl.scheduler.budgets.policies import POLICIES, FixedBudgets, make_policy
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.queued_url import QueuedUrl
-from bigcrawl.scheduler.rules.budget_rules import merge_rules, parse_rules, read_live_rules, rule_json
-from bigcrawl.scheduler.rules.rule_book import RuleBook
+from bigcrawl.scheduler.rules.budget_rules import RuleBook, merge_rules, parse_rules, read_live_rules, rule_json
 from tests.support.keys import pld_key
 from tests.support.sizes import examples
 

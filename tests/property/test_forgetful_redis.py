@@ -24,7 +24,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from bigcrawl.content.exact_copies import content_key
 from bigcrawl.features.revisits.page import NextVisits
-from bigcrawl.redisdb.running_time import FORGETTABLE_MS
+from bigcrawl.redisdb.crawl_clock import FORGETTABLE_MS
 from bigcrawl.revisiting.visit import Answer, digest_of
 from tests.property.frontier_trial import (
     MANY_HOSTS,

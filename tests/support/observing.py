@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 from bigcrawl.clock import ManualClock
 from bigcrawl.config import read_config
 from bigcrawl.features.tallies.page import NodeTallies
-from bigcrawl.scheduler.handout.observers import Observers
+from bigcrawl.scheduler.handout.observers import NodeSide, Observers, TakesRows, WaitingRows
 from bigcrawl.scheduler.records.held_urls import HeldUrls
-from bigcrawl.scheduler.rules.budget_rules import parse_rules
-from bigcrawl.scheduler.rules.rule_book import RuleBook
+from bigcrawl.scheduler.rules.budget_rules import Limit, RuleBook, parse_rules
 from tests.support.keys import KEYS, pld_key
 from tests.support.worlds.partition_world import pld_of
 
@@ -19,11 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from bigcrawl.features.tallies.tallies import Tallies
-    from bigcrawl.scheduler.handout.observers import NodeSide, TakesRows, WaitingRows
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.scheduler.records.held import HeldUrl
     from bigcrawl.scheduler.records.observed import ObservedRows
-    from bigcrawl.scheduler.rules.rule_book import Limit
 
 
 class Sent:

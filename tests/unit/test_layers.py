@@ -196,7 +196,7 @@ def test_a_fault_against_the_layers_is_found(path: str, source: str, fault: str)
         ("scheduler/owner/back_queues.py", "import redis.asyncio"),
         ("extensions/progress.py", "from redis import Redis"),
         ("views/hosts.py", "if TYPE_CHECKING:\n    import argparse"),
-        ("politeness/throttle_policy.py", "import random"),
+        ("politeness/backoff_policy.py", "import random"),
         ("drum/merge.py", "if 1:\n    from time import monotonic"),
     ],
 )

@@ -37,8 +37,7 @@ ROOMS = {
         "records", "rules", "budgets", "queues", "partition", "crawl", "gates", "handout", "owner", "node", "adapter",
     ),
     "scheduler/adapter": ("values",),
-    "scheduler/crawl": ("capacity",),
-    "scheduler/node": ("loops", "life"),
+    "scheduler/node": ("loops",),
     "scheduler/owner": ("hot", "claiming"),
     "scheduler/partition": ("fold",),
     "views": ("activity",),
@@ -159,11 +158,11 @@ def _folders(top: Path) -> set[str]:
 @pytest.mark.parametrize(
     ("path", "source", "is_fault"),
     [
-        ("scheduler/records/held.py", "from bigcrawl.scheduler.gates.closed import Closed", True),
+        ("scheduler/records/held.py", "from bigcrawl.scheduler.gates.interfaces import Closed", True),
         ("scheduler/gates/robots.py", "if TYPE_CHECKING:\n    from bigcrawl.scheduler.node.node import Node", True),
         ("commands/steering/speed.py", "from bigcrawl.commands.looking.status import status_text", True),
         ("bigcrawl_simweb/model/web.py", "from bigcrawl_simweb.serve.server import SimServer", True),
-        ("scheduler/node/node.py", "from bigcrawl.scheduler.gates.closed import Closed", False),
+        ("scheduler/node/node.py", "from bigcrawl.scheduler.gates.interfaces import Closed", False),
         ("scheduler/scheduler.py", "from bigcrawl.scheduler.node.node import Node", False),
     ],
 )

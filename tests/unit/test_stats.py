@@ -12,7 +12,7 @@ from bigcrawl.feature_list import modules_of
 from bigcrawl.features.traps.shape import KINDS as SHAPES
 from bigcrawl.scheduler.adapter.fetch_errors import error_outcome
 from bigcrawl.scheduler.partition.tables import COUNTS
-from bigcrawl.scheduler.records.unread import PAGE_RULES, REASONS
+from bigcrawl.scheduler.records.outcomes import PAGE_RULES, REASONS
 from bigcrawl.scheduler.rules.link_rules import RULES as LINK_RULES
 from bigcrawl.stats import CRAWL_COUNTERS, SCRAPY_STATS
 from bigcrawl.url.canonical import UrlError, canonicalize

@@ -22,7 +22,7 @@ EXCEPTIONS: Final = {
     "dashboard/actions.py ReadAction": "a row of a table: questions of the dashboard",
     "links/batch.py Links": "public: what a spider says of a batch, by name",
     "metrics/metric.py Metric": "a row of a table: metrics",
-    "scheduler/partition/fold/budget_source.py BudgetSource": "what a step asks, by name; each has a default",
+    "scheduler/partition/fold/pld_records.py BudgetSource": "what a step asks, by name; each has a default",
     "bigcrawl_simweb/check/rules.py CheckRules": "what a crawl is held to, by name; each has a default",
     "bigcrawl_simweb/exhibits/exhibit.py Exhibit": "a row of a table: exhibits",
     "bigcrawl_simweb/exhibits/exhibit.py ExhibitContext": "what the answers of that table are written from",

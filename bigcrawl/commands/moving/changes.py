@@ -15,23 +15,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bigcrawl.clock import time_text
-from bigcrawl.commands.moving.export_file import new_file
+from bigcrawl.commands.moving.export_file import LineWriter, new_file
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.scheduler.records.timed_url import decode_timed
+from bigcrawl.scheduler.records.queued_url import QueuedUrl, decode_timed
 from bigcrawl.views.feature import changes_of
 from bigcrawl.views.newest_files import place_for_links
-from bigcrawl.views.opened_crawl import in_crawl
+from bigcrawl.views.opened_crawl import OpenedCrawl, in_crawl
 from bigcrawl.views.partition import read_partition
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import AsyncIterator, Sequence
 
-    from bigcrawl.commands.moving.export_file import LineWriter
     from bigcrawl.config import Config
-    from bigcrawl.scheduler.records.queued_url import QueuedUrl
-    from bigcrawl.views.opened_crawl import OpenedCrawl
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -15,9 +15,9 @@ from bigcrawl.redisdb.scripts.entries import QueuePart, read_queue
 from bigcrawl.scheduler.adapter.request_codec import encode_stored, links_encoder
 from bigcrawl.scheduler.crawl.fetched_elsewhere import FINGERPRINTS
 from bigcrawl.scheduler.crawl.fingerprints import Fingerprints
-from bigcrawl.scheduler.records.url_traits import traits_of
+from bigcrawl.scheduler.records.queued_url import traits_of
 from bigcrawl.url.canonical import UrlError, host_of
-from bigcrawl.views.opened_crawl import server_of
+from bigcrawl.views.opened_crawl import OpenedCrawl, server_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from bigcrawl.config import Config
-    from bigcrawl.views.opened_crawl import OpenedCrawl
 
 BAD_SHOWN: Final = 5
 ENTRY_BYTES_MAX: Final = 4 << 20

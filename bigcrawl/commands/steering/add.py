@@ -22,18 +22,16 @@ from bigcrawl.given import whole_number
 from bigcrawl.json_text import read_json
 from bigcrawl.links import Links
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
-from bigcrawl.scheduler.records.queued_url import UNCHECKED
-from bigcrawl.scheduler.records.url_traits import traits_of
+from bigcrawl.scheduler.records.queued_url import UNCHECKED, traits_of
 from bigcrawl.text_files.reading import lines_of
 from bigcrawl.url.canonical import UrlError, masked
-from bigcrawl.views.opened_crawl import in_crawl
+from bigcrawl.views.opened_crawl import OpenedCrawl, in_crawl
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
     from bigcrawl.config import Config
-    from bigcrawl.views.opened_crawl import OpenedCrawl
 
 LINE_CHARS_MAX = 4 << 20
 _BAD_SHOWN = 5

@@ -18,6 +18,7 @@ from bigcrawl.features.mirrors.verdicts import (
     TOLD,
     MirrorRecord,
     MirrorRules,
+    MirrorVerdict,
     divisors_of_mirrors,
     mirror_change_text,
     mirror_verdict_of,
@@ -34,8 +35,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import Config
     from bigcrawl.drum.format import KeyArray
-    from bigcrawl.features.mirrors.verdicts import MirrorVerdict
-    from bigcrawl.scheduler.budgets.lowered import DivisorArray
+    from bigcrawl.scheduler.budgets.allowances import DivisorArray
     from bigcrawl.scheduler.partition.fold.imported_rows import TableRows
     from bigcrawl.scheduler.partition.tables import Tables
     from bigcrawl.scheduler.records.queued_url import QueuedUrl

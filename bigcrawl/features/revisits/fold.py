@@ -13,7 +13,7 @@ from bigcrawl.features.revisits.settings import RevisitConfig
 from bigcrawl.revisiting.rules import CYCLES, NEVER
 from bigcrawl.scheduler.partition.fold.feature import Feature, StepPart
 from bigcrawl.scheduler.records.body import known_in
-from bigcrawl.scheduler.records.timed_url import NO_MORE_S
+from bigcrawl.scheduler.records.queued_url import NO_MORE_S, QueuedUrl, TimedUrl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.fold.imported_rows import TableRows
     from bigcrawl.scheduler.partition.tables import Tables
     from bigcrawl.scheduler.queues.timed import TimedUrls
-    from bigcrawl.scheduler.records.queued_url import QueuedUrl
-    from bigcrawl.scheduler.records.timed_url import TimedUrl
 
     Bools = npt.NDArray[np.bool_]
 

@@ -5,13 +5,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from bigcrawl.revisiting.hints import next_look_s
 from bigcrawl.revisiting.visit import Visit, VisitFormatError
 from bigcrawl.scheduler.records.body import known_in
-from bigcrawl.scheduler.records.queued_url import listed_in
+from bigcrawl.scheduler.records.queued_url import QueuedUrl, TimedUrl, listed_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bigcrawl.scheduler.records.queued_url import QueuedUrl
-    from bigcrawl.scheduler.records.timed_url import TimedUrl
 
 Modified: TypeAlias = "Mapping[int, int]"
 """When pages changed, according to their sites: seconds since 1970, by URL key."""

@@ -12,20 +12,17 @@ from bigcrawl.given import import_object, made_callable, whole_number
 from bigcrawl.listings.changefreqs import PERIODS_S
 from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds
 from bigcrawl.revisiting.rules import CYCLES, PERIODIC
-from bigcrawl.revisiting.visit import NO_ANSWER, Visit, VisitFormatError, next_visit
-from bigcrawl.scheduler.handout.observers import Observer
+from bigcrawl.revisiting.visit import NO_ANSWER, Answer, Visit, VisitFormatError, next_visit
+from bigcrawl.scheduler.handout.observers import NodeSide, Observer
 from bigcrawl.scheduler.records.body import known_in, look_at_link, with_known
 from bigcrawl.scheduler.records.member import clamp_priority
-from bigcrawl.scheduler.records.queued_url import ASKED, UNCHECKED, QueuedUrl, listed_in
-from bigcrawl.scheduler.records.timed_url import NO_MORE_S, TimedUrl
+from bigcrawl.scheduler.records.queued_url import ASKED, NO_MORE_S, UNCHECKED, QueuedUrl, TimedUrl, listed_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from bigcrawl.features.revisits.cycle_end import CycleEnds
     from bigcrawl.features.revisits.cycle_plan import CyclePlan
-    from bigcrawl.revisiting.visit import Answer
-    from bigcrawl.scheduler.handout.observers import NodeSide
     from bigcrawl.scheduler.records.held import HeldUrl
 
 logger = logging.getLogger(__name__)

@@ -12,13 +12,13 @@ from bigcrawl.features.tallies.tallies import Tallies
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
-from bigcrawl.scheduler.handout.observers import Observer
-from bigcrawl.scheduler.records.unread import reason_of, rule_of
+from bigcrawl.scheduler.handout.observers import NodeSide, Observer
+from bigcrawl.scheduler.records.outcomes import reason_of, rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bigcrawl.scheduler.handout.observers import Headers, NodeSide
+    from bigcrawl.scheduler.handout.observers import Headers
     from bigcrawl.scheduler.records.held import HeldUrl
 
 SEND_MS: Final = 10_000

@@ -11,6 +11,7 @@ from bigcrawl.features.traps.verdicts import (
     SAME_CONTENT,
     WILDCARD,
     TrapRules,
+    TrapVerdict,
     divisors_of_traps,
     record_same_content,
     record_shapes,
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import Config
     from bigcrawl.drum.format import KeyArray
-    from bigcrawl.features.traps.verdicts import TrapVerdict
-    from bigcrawl.scheduler.budgets.lowered import DivisorArray
+    from bigcrawl.scheduler.budgets.allowances import DivisorArray
     from bigcrawl.scheduler.partition.tables import Tables
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 

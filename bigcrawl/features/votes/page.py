@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Final
 from bigcrawl.features.votes.ranks import NOT_GIVEN, received_of, share_of
 from bigcrawl.features.votes.rows import VOTED, pack_votes
 from bigcrawl.features.votes.settings import VoteConfig
-from bigcrawl.scheduler.handout.observers import Observer
-from bigcrawl.scheduler.node.recent_keys import RecentKeys
+from bigcrawl.scheduler.handout.observers import NodeSide, Observer
+from bigcrawl.scheduler.node.link_graph import RecentKeys
 from bigcrawl.scheduler.queues.front_queues import level_of
 from bigcrawl.url.canonical import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bigcrawl.scheduler.handout.observers import NodeSide
     from bigcrawl.scheduler.records.held import HeldUrl
 
 BALLOT_URLS_MAX: Final = 4_000  # for one page, 10 ms of the event loop; its other links get no votes

@@ -3,13 +3,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import RewoundError
-from bigcrawl.redisdb.scripts.call import Call, parse_if_owned
+from bigcrawl.redisdb.scripts.call import Call, Identity, parse_if_owned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bigcrawl.redisdb.keys import PartitionKeys
-    from bigcrawl.redisdb.scripts.call import Identity
 
 
 def admit_urls(

@@ -2,13 +2,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from bigcrawl.redisdb.keys import CLOCK, CRAWLS
+from bigcrawl.redisdb.keys import CLOCK, CRAWLS, CrawlKeys
 from bigcrawl.redisdb.scripts.call import Call
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from bigcrawl.redisdb.keys import CrawlKeys
 
 
 def tell_time(

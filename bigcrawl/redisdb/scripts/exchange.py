@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from bigcrawl.redisdb.scripts.call import Call, raise_refusal
+from bigcrawl.redisdb.scripts.call import Call, Identity, Value, raise_refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bigcrawl.redisdb.keys import PartitionKeys
-    from bigcrawl.redisdb.scripts.call import Identity, Value
 
 
 class TakenUrl(NamedTuple):

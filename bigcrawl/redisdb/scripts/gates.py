@@ -2,13 +2,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from bigcrawl.redisdb.keys import host_prefix
+from bigcrawl.redisdb.keys import CrawlKeys, host_prefix
 from bigcrawl.redisdb.scripts.call import Call
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from bigcrawl.redisdb.keys import CrawlKeys
 
 
 def pass_gates(

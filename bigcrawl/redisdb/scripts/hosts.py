@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bigcrawl.redisdb.scripts.call import Call, parse_if_owned
+from bigcrawl.redisdb.scripts.call import Call, Identity, parse_if_owned
 
 if TYPE_CHECKING:
     from bigcrawl.redisdb.keys import PartitionKeys
-    from bigcrawl.redisdb.scripts.call import Identity
 
 RETIRED_MS = 10**15
 

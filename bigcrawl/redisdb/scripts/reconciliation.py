@@ -2,13 +2,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bigcrawl.redisdb.scripts.call import Call, parse_if_owned
+from bigcrawl.redisdb.scripts.call import Call, Identity, parse_if_owned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bigcrawl.redisdb.keys import PartitionKeys
-    from bigcrawl.redisdb.scripts.call import Identity
 
 
 class ReconcileReply(NamedTuple):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.scheduler.records.url_traits import stats_of
+from bigcrawl.scheduler.records.queued_url import stats_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -12,7 +12,7 @@ from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.scheduler.adapter.early_server import CrawlServer, begun_server
 from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
 from bigcrawl.scheduler.adapter.robots_fetch import RobotsFetch
-from bigcrawl.scheduler.adapter.values.codec import PLAIN
+from bigcrawl.scheduler.adapter.values.codec import PLAIN, ValueCodec
 from bigcrawl.scheduler.node.assembly import Parts
 from bigcrawl.scheduler.node.node import Node
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
-    from bigcrawl.scheduler.adapter.values.codec import ValueCodec
     from bigcrawl.scheduler.handout.engine_side import EngineSide
 
 T = TypeVar("T")

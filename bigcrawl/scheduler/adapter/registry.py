@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from bigcrawl.scheduler.adapter.frontier import Frontier
-    from bigcrawl.scheduler.records.page_storage import Feeds, PageStorage
+    from bigcrawl.scheduler.records.held_urls import Feeds, PageStorage
 
 
 PROXIES_KEPT = 10_000

@@ -12,9 +12,8 @@ from scrapy.http.request import NO_CALLBACK
 from bigcrawl.politeness.backoff_policy import is_failure
 from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
 from bigcrawl.scheduler.adapter.fetch_errors import UNDER_LEASE, FetchAbortedError, error_outcome, is_own
-from bigcrawl.scheduler.adapter.values.codec import PLAIN
-from bigcrawl.scheduler.gates.closed import Closed
-from bigcrawl.scheduler.gates.fetched import FetchedBody
+from bigcrawl.scheduler.adapter.values.codec import PLAIN, ValueCodec
+from bigcrawl.scheduler.gates.interfaces import Closed, FetchedBody
 from bigcrawl.scheduler.records.body import look_at_header, look_at_meta
 from bigcrawl.url.header import url_in
 
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from bigcrawl.scheduler.adapter.values.codec import ValueCodec
-    from bigcrawl.scheduler.records.passage import Space
+    from bigcrawl.scheduler.records.at_gates import Space
 
 logger = logging.getLogger(__name__)
 

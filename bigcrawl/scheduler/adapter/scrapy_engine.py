@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from scrapy import signals
 
 from bigcrawl.json_text import read_json
-from bigcrawl.logs.tail import LogTail
+from bigcrawl.logs.tail import LogRow, LogTail
 from bigcrawl.redisdb.scripts import NodesMade
 from bigcrawl.scheduler.handout.engine_side import EngineSide
 from bigcrawl.scheduler.handout.recent import item_text
@@ -24,14 +24,13 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from bigcrawl.exceptions import BigcrawlError
-    from bigcrawl.logs.tail import LogRow
     from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
     from bigcrawl.scheduler.adapter.joining import CrawlJoin
     from bigcrawl.scheduler.adapter.scrapys_names import ScrapysStats
     from bigcrawl.scheduler.adapter.shutdown import Shutdown
     from bigcrawl.scheduler.adapter.started_requests import StartedRequests
     from bigcrawl.scheduler.node.node import Node
-    from bigcrawl.scheduler.records.page_storage import Feeds, PageStorage
+    from bigcrawl.scheduler.records.held_urls import Feeds, PageStorage
     from bigcrawl.scheduler.rules.callbacks import Callbacks
 
 logger = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from bigcrawl.scheduler.adapter.request_codec import (
     record_origin,
 )
 from bigcrawl.scheduler.adapter.tries import RetryMarks
-from bigcrawl.scheduler.records.url_traits import traits_of
+from bigcrawl.scheduler.records.queued_url import traits_of
 from bigcrawl.url.canonical import UrlError, canonicalize, host_of
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
-from scrapy.http import TextResponse
+from scrapy.http import Response, TextResponse
 from scrapy.utils.httpobj import urlparse_cached
 
 from bigcrawl.links import PAGE_PART
@@ -16,23 +16,20 @@ from bigcrawl.scheduler.adapter.fetch_errors import (
     refusal_error,
     refusal_outcome,
 )
-from bigcrawl.scheduler.records.held import Stage
-from bigcrawl.scheduler.records.outcomes import ABORTED
-from bigcrawl.scheduler.records.unread import detail_of, number_of
+from bigcrawl.scheduler.records.held import HeldUrl, Stage
+from bigcrawl.scheduler.records.outcomes import ABORTED, detail_of, number_of
 from bigcrawl.url.canonical import host_of
 
 if TYPE_CHECKING:
     from collections.abc import ItemsView
 
     from scrapy import Request
-    from scrapy.http import Response
 
     from bigcrawl.clock import Clock
     from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
     from bigcrawl.scheduler.adapter.live_requests import LiveRequests
     from bigcrawl.scheduler.node.node import Node
-    from bigcrawl.scheduler.records.held import HeldUrl
-    from bigcrawl.scheduler.records.passage import Space
+    from bigcrawl.scheduler.records.at_gates import Space
 
 TURNS_US: Final = 500
 

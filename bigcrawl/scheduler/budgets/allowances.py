@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bigcrawl.drum.format import KEY_TYPE
-from bigcrawl.scheduler.budgets.policies import UnlimitedBudgets, make_policy
+from bigcrawl.scheduler.budgets.policies import BudgetPolicy, UnlimitedBudgets, make_policy
 from bigcrawl.url.key import PUBLIC_KEYS
 
 if TYPE_CHECKING:
@@ -23,14 +23,31 @@ if TYPE_CHECKING:
     from bigcrawl.config import BudgetConfig
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.scheduler.budgets.in_degrees import InDegreeArray, InDegreeCounts
-    from bigcrawl.scheduler.budgets.policies import BudgetArray, BudgetPolicy
+    from bigcrawl.scheduler.budgets.policies import BudgetArray
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
-    from bigcrawl.scheduler.rules.rule_book import Limits, RuleBook
+    from bigcrawl.scheduler.rules.budget_rules import Limits, RuleBook
 
     Limiting = Callable[[Sequence["BoundUrl"]], None]
     Look = Callable[[bytes], tuple[str, int]]
 
+    DivisorArray = npt.NDArray[np.uint32]
+
 WITHHELD = PUBLIC_KEYS.of_pld("withheld for a limit")  # no PLD contains a space
+
+
+def divide_budgets(budgets: npt.NDArray[np.uint32], divisors: DivisorArray) -> npt.NDArray[np.uint32]:
+    fewer: npt.NDArray[np.uint32] = np.minimum(budgets, np.maximum(budgets // divisors, 1))
+    return fewer
+
+
+def lower_allowances(allowed: Allowances, plds: KeyArray, divisors: DivisorArray | None) -> Allowances:
+    """Divide the budgets of URLs, except those of separate accounts and those set by hand."""
+    if divisors is None:
+        return allowed
+    is_free = allowed.accounts != plds
+    if allowed.by_hand is not None:
+        is_free |= allowed.by_hand
+    return allowed._replace(budgets=divide_budgets(allowed.budgets, np.where(is_free, 1, divisors).astype(np.uint32)))
 
 
 class Allowances(NamedTuple):

@@ -21,12 +21,16 @@ URLs of one PLD and level must not overtake each other. So the PLD's record says
 
 Once a generation has been re-read completely, its marks have no effect.
 
-Source: IRLbot §6.2. Differs: URLs that have passed keep their place, and a PLD's URLs their order.
+A new host's first URL takes two places in the turns, one of them for robots.txt (docs/budgets.md). A host is known once
+its robots.txt has a place, so an over-budget URL is charged when it passes.
+
+Source: IRLbot §6.2, §4.3 (RobotsRequested). Differs: URLs that have passed keep their place, and a PLD's URLs their
+order; IRLbot charges no budget for robots.txt.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -36,6 +40,10 @@ if TYPE_CHECKING:
     IndexArray = npt.NDArray[np.intp]
     RecordArray = npt.NDArray[np.void]
     NumberArray = npt.NDArray[np.int64]
+    import numpy.typing as npt
+
+    from bigcrawl.drum.bucket import Bucket
+    from bigcrawl.drum.format import KeyArray
 
 RECORD = np.dtype([("in_degree", "<u4"), ("turn", "<u4"), ("used", "<u4"), ("mark", "<u4"), ("hosts", "<u4")])
 """The record of a PLD in its table; all zero equals no record."""
@@ -52,6 +60,10 @@ TIER_SHIFT = 30
 
 QUOTA_MAX = (1 << TIER_SHIFT) - 1
 """The most URLs of a PLD in a turn that `used` can count."""
+
+FREE_HOSTS: Final = 16
+
+HOSTS_MAX: Final = 2**32 - 1
 
 
 class TurnWindow(NamedTuple):
@@ -122,3 +134,41 @@ def ordinals_within_plds(whose: IndexArray, plds: int) -> IndexArray:
     answer = np.empty(len(whose), dtype=np.intp)
     answer[order] = np.arange(len(whose)) - starts
     return answer
+
+
+class NewHosts(NamedTuple):
+    first: npt.NDArray[np.bool_]
+    hosts: KeyArray
+
+
+def find_new_hosts(known: Bucket, hosts: KeyArray, may_cost: npt.NDArray[np.bool_]) -> NewHosts:
+    first = np.zeros(len(hosts), dtype=np.bool_)
+    asked = np.flatnonzero(may_cost)
+    if len(asked):
+        keys, at = np.unique(hosts[asked], return_index=True)
+        first[asked[at[~known.check(keys)]]] = True
+    return NewHosts(first, hosts)
+
+
+def place_with_hosts(
+    new: NewHosts,
+    whose: IndexArray,
+    records: RecordArray,
+    budgets: npt.NDArray[np.integer],
+    window: TurnWindow,
+    *,
+    reread: bool,
+) -> tuple[Placement, KeyArray]:
+    """Like `place`, with charges for new hosts; also return the keys of the hosts now known, ascending."""
+    if not new.first.any():
+        return place_urls(whose, records, budgets, window, reread=reread), np.empty(0, dtype=np.uint64)
+    firsts = whose[new.first]
+    nth = records["hosts"].astype(np.int64)[firsts] + ordinals_within_plds(firsts, len(records))
+    places = np.ones(len(whose), dtype=np.intp)
+    places[new.first] += nth >= FREE_HOSTS
+    pages = np.cumsum(places) - 1
+    placed = place_urls(np.repeat(whose, places), records, budgets, window, reread=reread)
+    has_robots = new.first & (placed.turns[pages - places + 1] != OVER_BUDGET)
+    more = np.bincount(whose[has_robots], minlength=len(records))
+    placed.records["hosts"] = np.minimum(placed.records["hosts"] + more, HOSTS_MAX)
+    return Placement(placed.turns[pages], placed.tiers[pages], placed.records), np.sort(new.hosts[has_robots])

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     BudgetArray = npt.NDArray[np.uint32]
 
-
 NO_POLICY = "none"
 
 # At most one in this many known PLDs is in the top, or all of a small crawl would be. IRLbot: one in 9,000.

@@ -24,7 +24,7 @@ from bigcrawl.exceptions import ConfigError, CorruptionError, LostCrawlError
 from bigcrawl.json_text import read_json
 from bigcrawl.private_files import disk_error, gone, make_private_directory, whole_file
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
-from bigcrawl.scheduler.crawl.crawls_spider import require_spider
+from bigcrawl.scheduler.crawl.alike import require_spider
 from bigcrawl.scheduler.partition.directory import is_unused
 from bigcrawl.scheduler.records.queued_url import BATCH_VERSION
 from bigcrawl.url.canonical import CANONICAL_VERSION

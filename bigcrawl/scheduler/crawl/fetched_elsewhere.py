@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
     from bigcrawl.scheduler.records.held import HeldUrl
 
-
 FINGERPRINTS: Final = "fingerprints"
 """The field of the control hash that names the fingerprints' scheme, see `bigcrawl.url.scrapy_fingerprint`."""
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from bigcrawl import __version__
 from bigcrawl.clock import boot_id
-from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.politeness.robots_policy import agent_token
 from bigcrawl.private_files import FILE_MODE, disk_error, gone, make_private, make_private_directory
 from bigcrawl.redisdb import scripts
@@ -28,7 +28,7 @@ from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.redisdb.scripts import NOTHING_MADE, NodesMade
 from bigcrawl.scheduler.crawl.alike import ARGUMENTS, BEATS, FIELD, SINCE, SPIDER, VERSION, joined_before, refusal
 from bigcrawl.scheduler.crawl.assignment import LiveNode, assign, read_ranges, write_ranges
-from bigcrawl.scheduler.crawl.in_process import UNKNOWN, read_in_process
+from bigcrawl.scheduler.crawl.in_process import UNKNOWN, InProcess, read_in_process
 from bigcrawl.scheduler.crawl.measured_capacity import MeasuredCapacity
 from bigcrawl.scheduler.crawl.node_reports import read_report
 
@@ -37,10 +37,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.config import Config
-    from bigcrawl.exceptions import ConfigError
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.scheduler.crawl.capacity.node_resources import NodeResources
-    from bigcrawl.scheduler.crawl.in_process import InProcess
+    from bigcrawl.scheduler.crawl.node_resources import NodeResources
 
 logger = logging.getLogger(__name__)
 
@@ -348,7 +346,7 @@ class Membership:
 def _resources_of(config: Config) -> NodeResources | None:
     if config.crawl.capacity_from == "setting":
         return None
-    from bigcrawl.scheduler.crawl.capacity.node_resources import NodeResources
+    from bigcrawl.scheduler.crawl.node_resources import NodeResources
 
     return NodeResources.of_config(config.crawl)
 

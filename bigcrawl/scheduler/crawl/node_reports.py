@@ -1,12 +1,24 @@
-"""Reads nodes' reports from Redis, and checks each field: a damaged report must not end other nodes."""
+"""Nodes' reports in Redis, and each node's settings beside them, for processes that show the crawl.
+
+Each field of a report is checked: a damaged report must not end other nodes.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from bigcrawl.config import with_settings
+from bigcrawl.exceptions import ConfigError
 from bigcrawl.json_text import read_json
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.scheduler.crawl.alike import ARGUMENTS, BEATS, FIELD, SINCE, VERSION
+
+if TYPE_CHECKING:
+    from bigcrawl.config import Config
+    from bigcrawl.redisdb.client import RedisClient
 
 _TEXTS: Final = ("token", "name", "owned", "trouble", VERSION)
 _TABLES: Final = ("stages", "figures", FIELD, ARGUMENTS)
@@ -18,6 +30,9 @@ _NUMBERS: Final = (
 _KINDS: Final = dict.fromkeys(_TEXTS, str) | dict.fromkeys(_TABLES, dict)
 _RANGES: Final = re.compile(r"(?:\d{1,6}(?:-\d{1,6})?(?:,|$))*")
 _LARGEST: Final = 1 << 53
+
+_SINCE: Final = "since"
+_SETTINGS: Final = "settings"
 
 
 def read_report(text: str | bytes) -> dict[str, Any]:
@@ -44,3 +59,33 @@ def _is_sound(name: str, value: object) -> bool:
     if name == "owned":
         return isinstance(value, str) and _RANGES.fullmatch(value) is not None
     return isinstance(value, _KINDS.get(name, object))
+
+
+async def record_settings(client: RedisClient, config: Config, node: str) -> None:
+    keys = CrawlKeys(config.crawl.name)
+    text = json.dumps({_SINCE: client.now_ms(), _SETTINGS: config.in_force}, default=str)
+    _, kept, known = await client.commands(
+        [("HSET", keys.settings, node, text), ("HKEYS", keys.settings), ("HKEYS", keys.nodes)]
+    )
+    if gone := set(kept) - set(known) - {node.encode()}:
+        await client.command("HDEL", keys.settings, *gone)
+
+
+async def read_settings(client: RedisClient, crawl: str) -> dict[str, dict[str, Any]]:
+    found = []
+    for node, text in pairs_of(await client.command("HGETALL", CrawlKeys(crawl).settings)):
+        try:
+            entry = read_json(text)
+            found.append((int(entry[_SINCE]), node.decode(), dict(entry[_SETTINGS])))
+        except (ValueError, TypeError, KeyError):
+            continue
+    return {node: settings for _, node, settings in sorted(found, key=lambda row: row[:2])}
+
+
+async def as_its_nodes(config: Config, client: RedisClient) -> Config:
+    """Return the settings of the node that joined last, or this process's own if those cannot be read."""
+    latest = list((await read_settings(client, config.crawl.name)).values())[-1:]
+    try:
+        return with_settings(config, latest[0]) if latest else config
+    except ConfigError:
+        return config

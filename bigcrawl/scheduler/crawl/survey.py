@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
+from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys, partition_keys
 from bigcrawl.scheduler.rules.callbacks import DAMAGED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.redisdb.keys import PartitionKeys
     from bigcrawl.redisdb.scripts import DueHost, PartitionSums
 
 METHODS: Final = "unrunnable_methods"

@@ -1,25 +1,28 @@
-"""Finds the address of a host and checks it: closed ranges are refused, and public ones without a contact."""
+"""Finds the address of a host and checks it: closed ranges are refused, and public ones without a contact.
+
+Look-ups are shared among PLDs by their budgets, which are read only beyond what each PLD has. Source: IRLbot §1.2 b.
+A proxy resolves host names by a setting, or those for which both schemes use one.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.request import getproxies, proxy_bypass
 
 from bigcrawl.bounded import BoundedDict
-from bigcrawl.clock import Patience
-from bigcrawl.exceptions import ConfigError
+from bigcrawl.clock import Clock, Patience
+from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.politeness import addresses
 from bigcrawl.politeness.addresses import AddressGuard
-from bigcrawl.politeness.dns_cache import DnsError, literal_address
-from bigcrawl.scheduler.gates.closed import WAIT_MS_MAX, Closed
+from bigcrawl.politeness.dns_cache import DnsCache, DnsError, literal_address
+from bigcrawl.politeness.lookup_pace import LookupPace
+from bigcrawl.scheduler.budgets.policies import NO_POLICY
+from bigcrawl.scheduler.gates.interfaces import WAIT_MS_MAX, Closed, SetsAside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
-    from bigcrawl.config import PolitenessConfig
-    from bigcrawl.politeness.dns_cache import DnsCache
-    from bigcrawl.scheduler.gates.lookups import LookupLimits
-    from bigcrawl.scheduler.gates.ways_out import SetsAside
-
+    from bigcrawl.config import Config, DnsConfig, PolitenessConfig
 
 FAILED_LOOKUPS_KEPT = 10_000
 LOOKUP_RETRY_MS = 2_000  # while a name is being looked up
@@ -31,6 +34,69 @@ UNIDENTIFIED = (
     "public addresses are not crawled namelessly: set BIGCRAWL_CONTACT, or USER_AGENT, to a web page or a mail address "
     "of yours, so that the owners of crawled sites can reach you. No request was sent to a public address"
 )
+
+
+class LookupLimits:
+    def __init__(
+        self,
+        config: Config,
+        clock: Clock,
+        pld_of: Callable[[str], str],
+        budget_of: Callable[[str], Awaitable[int]],
+        record_look_up: Callable[[str], None] | None = None,
+    ) -> None:
+        names = 0 if config.budget.policy == NO_POLICY else config.dns.pld_names
+        self._pace = LookupPace(names) if names else None
+        self._base = max(1, config.budget.base)
+        self._clock = clock
+        self._pld_of = pld_of
+        self._budget_of = budget_of
+        self._record_look_up = record_look_up
+
+    def __repr__(self) -> str:
+        return f"<LookupLimits {self._pace!r}>"
+
+    async def take_turn(self, host: str) -> int:
+        """Count a look-up and return 0 if the PLD may have one now; else the wait in ms."""
+        pld = self._pld_of(host)
+        wait_ms = await self._take_turn(pld, host)
+        if not wait_ms and self._record_look_up is not None:
+            self._record_look_up(pld)
+        return wait_ms
+
+    async def _take_turn(self, pld: str, host: str) -> int:
+        if self._pace is None:
+            return 0
+        share = self._pace.free_share(pld, self._clock.monotonic_ms())
+        if share is None:
+            share = await self._budget_share(host)
+        return self._pace.wait_ms(pld, host, share, self._clock.monotonic_ms())
+
+    async def _budget_share(self, host: str) -> float:
+        try:
+            budget = await self._budget_of(host)
+        except BigcrawlError:  # the partition cannot be read now, or another node owns it
+            return 1.0
+        return max(budget, 1) / self._base
+
+
+def local_names(config: DnsConfig) -> Callable[[str], bool]:
+    if config.is_proxys:
+        return _proxies_none
+    is_set = config.obeys_environment and {"http", "https"} <= getproxies().keys()
+    return _bypasses_proxy if is_set else _proxies_all
+
+
+def _proxies_all(host: str) -> bool:
+    return True
+
+
+def _proxies_none(host: str) -> bool:
+    return False
+
+
+def _bypasses_proxy(host: str) -> bool:
+    return bool(proxy_bypass(host))
 
 
 class AddressCheck:

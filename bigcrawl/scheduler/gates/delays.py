@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bigcrawl.bounded import BoundedDict
-from bigcrawl.politeness.throttle_policy import scaled_delay_ms
+from bigcrawl.politeness.backoff_policy import scaled_delay_ms
 from bigcrawl.scheduler.rules.delay_rules import DelayBook
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ import logging
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import TransientStoreError
-from bigcrawl.scheduler.gates.closed import Closed
+from bigcrawl.scheduler.gates.interfaces import Closed, Outlet, SetsAside, Sweeps
 from bigcrawl.scheduler.records.body import is_seed
-from bigcrawl.scheduler.records.held import Stage
+from bigcrawl.scheduler.records.held import HeldUrl, Stage
 from bigcrawl.scheduler.records.outcomes import OWN_ERROR
 
 if TYPE_CHECKING:
@@ -31,10 +31,8 @@ if TYPE_CHECKING:
 
     from bigcrawl.scheduler.crawl.fetched_elsewhere import FetchedElsewhere
     from bigcrawl.scheduler.gates.robots import RobotsGate
-    from bigcrawl.scheduler.gates.robots_rules import KnownRules
+    from bigcrawl.scheduler.gates.robots_store import KnownRules
     from bigcrawl.scheduler.gates.starts import FetchStarts, HeadFirst
-    from bigcrawl.scheduler.gates.ways_out import Outlet, SetsAside, Sweeps
-    from bigcrawl.scheduler.records.held import HeldUrl
 
 logger = logging.getLogger(__name__)
 

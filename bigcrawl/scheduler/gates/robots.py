@@ -36,11 +36,9 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.scripts import ANSWERS
 from bigcrawl.scheduler.gates.batcher import QuestionBatcher
-from bigcrawl.scheduler.gates.closed import Closed
-from bigcrawl.scheduler.gates.fetched import asked_rest_ms
-from bigcrawl.scheduler.gates.robots_rules import IGNORED, KnownRules, RememberedRules
-from bigcrawl.scheduler.gates.robots_store import RulesOnDisk
-from bigcrawl.scheduler.records.held import Stage
+from bigcrawl.scheduler.gates.interfaces import Closed, FetchedBody, asked_rest_ms
+from bigcrawl.scheduler.gates.robots_store import IGNORED, KnownRules, RememberedRules, RulesOnDisk
+from bigcrawl.scheduler.records.held import HeldUrl, Stage
 from bigcrawl.url.canonical import host_of, join
 
 if TYPE_CHECKING:
@@ -51,11 +49,8 @@ if TYPE_CHECKING:
     from bigcrawl.histogram import Histogram
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.gates.delays import HostDelays
-    from bigcrawl.scheduler.gates.fetched import FetchedBody
     from bigcrawl.scheduler.gates.robots_redirects import RobotsRedirects
     from bigcrawl.scheduler.gates.starts import FetchStarts, HostLoan
-    from bigcrawl.scheduler.records.held import HeldUrl
-
 
 STALE_MS = 7 * 86_400_000
 ALONE_MAX = 2

@@ -7,19 +7,15 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.histogram import Histogram
 from bigcrawl.politeness.robots_policy import REDIRECTS_MAX
-from bigcrawl.scheduler.gates.closed import Closed
-from bigcrawl.scheduler.gates.fetched import FetchedBody, asked_rest_ms
-from bigcrawl.scheduler.gates.starts import BORROW_AHEAD_MS_MAX
+from bigcrawl.scheduler.gates.interfaces import Closed, Fetch, FetchedBody, NotesFetches, asked_rest_ms
+from bigcrawl.scheduler.gates.starts import BORROW_AHEAD_MS_MAX, FetchStarts, HostLoans
 from bigcrawl.url.canonical import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
-    from bigcrawl.scheduler.gates.fetched import Fetch
-    from bigcrawl.scheduler.gates.starts import FetchStarts, HostLoans
-    from bigcrawl.scheduler.gates.ways_out import NotesFetches
-    from bigcrawl.scheduler.records.passage import Space
+    from bigcrawl.scheduler.records.at_gates import Space
 
 
 class RobotsRedirects:

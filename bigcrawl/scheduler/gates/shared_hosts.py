@@ -21,16 +21,15 @@ from typing import TYPE_CHECKING, Final
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.gates.batcher import QuestionBatcher
-from bigcrawl.scheduler.gates.closed import WAIT_MS_MAX, Closed
-from bigcrawl.scheduler.records.held import Stage
-from bigcrawl.scheduler.records.passage import Start
+from bigcrawl.scheduler.gates.interfaces import WAIT_MS_MAX, Closed
+from bigcrawl.scheduler.records.at_gates import Start
+from bigcrawl.scheduler.records.held import HeldUrl, Stage
 
 if TYPE_CHECKING:
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.gates.delays import HostDelays
-    from bigcrawl.scheduler.records.held import HeldUrl
     from bigcrawl.scheduler.records.held_urls import HeldUrls
 
 logger = logging.getLogger(__name__)

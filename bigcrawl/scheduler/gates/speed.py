@@ -9,8 +9,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.politeness.speed_plan import NO_PLAN
-from bigcrawl.politeness.start_permits import ASK_MS, HORIZON_MS, StartPermits
+from bigcrawl.politeness.start_permits import ASK_MS, HORIZON_MS, NO_PLAN, Speed, SpeedPlan, StartPermits
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
 
@@ -19,10 +18,9 @@ if TYPE_CHECKING:
 
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
-    from bigcrawl.politeness.speed_plan import Speed, SpeedPlan
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.scheduler.gates.fetched import Fetch, FetchedBody
-    from bigcrawl.scheduler.records.passage import Space
+    from bigcrawl.scheduler.gates.interfaces import Fetch, FetchedBody
+    from bigcrawl.scheduler.records.at_gates import Space
 
 logger = logging.getLogger(__name__)
 

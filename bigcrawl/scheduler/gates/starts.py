@@ -8,30 +8,23 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bigcrawl.clock import Patience
+from bigcrawl.clock import Clock, Patience
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.keys import partition_keys
-from bigcrawl.scheduler.gates.closed import Closed
-from bigcrawl.scheduler.gates.fetched import asked_rest_ms
+from bigcrawl.redisdb.keys import PartitionKeys, partition_keys
+from bigcrawl.scheduler.gates.interfaces import Closed, Fetch, NotesFetches, asked_rest_ms
+from bigcrawl.scheduler.records.at_gates import MISSED, UNASKED, Space
 from bigcrawl.scheduler.records.body import look_at_request
-from bigcrawl.scheduler.records.held import Stage
-from bigcrawl.scheduler.records.passage import MISSED, UNASKED
+from bigcrawl.scheduler.records.held import HeldUrl, Stage
 from bigcrawl.scheduler.records.queued_url import ASKED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from bigcrawl.clock import Clock
-    from bigcrawl.redisdb.keys import PartitionKeys
     from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
     from bigcrawl.scheduler.gates.address_check import AddressCheck
-    from bigcrawl.scheduler.gates.fetched import Fetch
     from bigcrawl.scheduler.gates.passages import GatePassages
     from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
-    from bigcrawl.scheduler.gates.ways_out import NotesFetches
-    from bigcrawl.scheduler.records.held import HeldUrl
-    from bigcrawl.scheduler.records.passage import Space
-    from bigcrawl.scheduler.rules.head_rules import HeadRules
+    from bigcrawl.scheduler.rules.page_rules import HeadRules
 
 BORROW_TRIES_MAX = 30
 BORROW_WAIT_MS_MAX: Final = 2_000
@@ -106,12 +99,7 @@ class FetchStarts:
 
 class HeadFirst:
     def __init__(
-        self,
-        rules: HeadRules,
-        starts: FetchStarts,
-        fetch: Fetch,
-        gaps: NotesFetches,
-        retry_after_max_ms: int,
+        self, rules: HeadRules, starts: FetchStarts, fetch: Fetch, gaps: NotesFetches, retry_after_max_ms: int
     ) -> None:
         self._rules = rules
         self._starts = starts

@@ -2,16 +2,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.redisdb.scripts import NOTHING_MADE
-from bigcrawl.scheduler.rules.callbacks import ANY_CALLBACKS
+from bigcrawl.redisdb.scripts import NOTHING_MADE, NodesMade
+from bigcrawl.scheduler.rules.callbacks import ANY_CALLBACKS, Callbacks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bigcrawl.exceptions import BigcrawlError
-    from bigcrawl.redisdb.scripts import NodesMade
-    from bigcrawl.scheduler.records.page_storage import PageStorage
-    from bigcrawl.scheduler.rules.callbacks import Callbacks
+    from bigcrawl.scheduler.records.held_urls import PageStorage
 
 
 class EngineSide:

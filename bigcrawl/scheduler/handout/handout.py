@@ -14,7 +14,7 @@ from bigcrawl.scheduler.gates.delays import HostDelays
 from bigcrawl.scheduler.gates.speed import SpeedControl
 from bigcrawl.scheduler.handout.buffer import FetchBuffer
 from bigcrawl.scheduler.handout.concurrency import ConcurrencyLimit
-from bigcrawl.scheduler.handout.ends import UrlEnder
+from bigcrawl.scheduler.handout.ends import CountsOffers, UrlEnder
 from bigcrawl.scheduler.handout.fetches import RunningFetches
 from bigcrawl.scheduler.handout.host_gaps import HostGaps
 from bigcrawl.scheduler.handout.lanes import HostLanes
@@ -22,18 +22,16 @@ from bigcrawl.scheduler.handout.missed_starts import MissedStarts
 from bigcrawl.scheduler.handout.slow_hosts import SlowHosts
 from bigcrawl.scheduler.handout.start_gaps import StartGaps
 from bigcrawl.scheduler.handout.suspects import SuspectUrls
-from bigcrawl.scheduler.records.held import Stage
+from bigcrawl.scheduler.records.held import HeldUrl, Stage
 from bigcrawl.scheduler.records.outcomes import rule_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
-    from bigcrawl.scheduler.handout.ends import CountsOffers
     from bigcrawl.scheduler.handout.engine_side import EngineSide
     from bigcrawl.scheduler.handout.observers import Observers
-    from bigcrawl.scheduler.records.held import HeldUrl
-    from bigcrawl.scheduler.records.passage import Space
+    from bigcrawl.scheduler.records.at_gates import Space
 
 
 UNTOLD = frozenset({"elsewhere"})

@@ -13,15 +13,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bigcrawl.bounded import BoundedDict
-from bigcrawl.politeness.backoff_policy import DOUBTFUL, FAILURES, NO_WORD, backoff_of_failure
-from bigcrawl.politeness.throttle_policy import retry_backoff_ms
-from bigcrawl.redisdb.scripts import ANSWERS, news_of_answer, news_of_failure, news_of_move
+from bigcrawl.politeness.backoff_policy import (
+    DOUBTFUL,
+    FAILURES,
+    NO_WORD,
+    BackoffPolicy,
+    backoff_of_failure,
+    retry_backoff_ms,
+)
+from bigcrawl.redisdb.scripts import ANSWERS, HostNews, news_of_answer, news_of_failure, news_of_move
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bigcrawl.politeness.backoff_policy import BackoffPolicy
-    from bigcrawl.redisdb.scripts import HostNews
     from bigcrawl.scheduler.records.held import HeldUrl
 
 logger = logging.getLogger(__name__)

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.bounded import BoundedDict
-from bigcrawl.politeness.backoff_policy import FAILURES
-from bigcrawl.politeness.throttle_policy import DelayPolicy, host_delay_ms
+from bigcrawl.politeness.backoff_policy import FAILURES, DelayPolicy, host_delay_ms
 
 if TYPE_CHECKING:
     from bigcrawl.config import PolitenessConfig

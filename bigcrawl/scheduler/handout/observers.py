@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held import HeldUrl
     from bigcrawl.scheduler.records.held_urls import HeldUrls
     from bigcrawl.scheduler.records.observed import ObservedRows
-    from bigcrawl.scheduler.rules.rule_book import Limit
+    from bigcrawl.scheduler.rules.budget_rules import Limit
     from bigcrawl.url.key import PldKey
 
     Headers = dict[Any, Any]

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.bounded import BoundedDict
-from bigcrawl.scheduler.records.passage import MISSED
+from bigcrawl.scheduler.records.at_gates import MISSED, Space
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bigcrawl.clock import Clock
     from bigcrawl.scheduler.gates.delays import HostDelays
-    from bigcrawl.scheduler.records.passage import Space
 
     NoteGap = Callable[[str, str, int, int], None]
     """Receives each gap kept: `host`, `server` or `space`, its name, and its actual and required ms."""
@@ -51,7 +50,7 @@ class StartGaps:
         for name, gap_ms in gaps:
             before_us = sent_us.get(name)
             if record_gap is not None and before_us is not None and not name.startswith(_HOST):
-                kind = "space" if " " in name else "server"  # names of spaces have a blank, see `gates.spaces`
+                kind = "space" if " " in name else "server"  # names of spaces have a blank, see `gates.passages`
                 record_gap(kind, name, (now_us - before_us) // 1_000, gap_ms)
             sent_us.remember(name, now_us)
         return 0

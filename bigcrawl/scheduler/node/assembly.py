@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.politeness.addresses import server_of
-from bigcrawl.politeness.dns_cache import GRACE_MS
+from bigcrawl.politeness.dns_cache import GRACE_MS, DnsCache
 from bigcrawl.scheduler.budgets.policies import NO_POLICY
 from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
 from bigcrawl.scheduler.crawl.start_requests import StartRequests
@@ -32,10 +32,9 @@ if TYPE_CHECKING:
 
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
-    from bigcrawl.politeness.dns_cache import DnsCache
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.budgets.units import BudgetUnits
-    from bigcrawl.scheduler.gates.fetched import Fetch
+    from bigcrawl.scheduler.gates.interfaces import Fetch
     from bigcrawl.scheduler.handout.engine_side import EngineSide
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.records.held import HeldUrl

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.scheduler.crawl.arrivals import Arrivals
-    from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
+    from bigcrawl.scheduler.crawl.joined_crawl import Arrivals, JoinedCrawl
     from bigcrawl.scheduler.handout.handout import Handout
     from bigcrawl.scheduler.node.gates import Gates
     from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
@@ -47,7 +46,7 @@ FORGOTTEN = "forgotten"
 """The number of the last order to forget URLs. After it, nodes send links again that they have sent before."""
 
 CLOSED = "closed"
-"""When the crawl was last found too slow, see `node.close_rate`."""
+"""When the crawl was last found too slow, see `node.progress`."""
 
 WATCHED = "watched"
 """Until when, in ms of the crawl's time, somebody watches what nodes do."""
@@ -111,12 +110,7 @@ class Control:
     """Carries out the orders on one node. `is_closed`: the crawl was found too slow after this node joined."""
 
     def __init__(
-        self,
-        crawl: JoinedCrawl,
-        handout: Handout,
-        gates: Gates,
-        budgets: CrawlBudgets,
-        send_again: Callable[[], None],
+        self, crawl: JoinedCrawl, handout: Handout, gates: Gates, budgets: CrawlBudgets, send_again: Callable[[], None]
     ) -> None:
         config, client, node_id = crawl.config, crawl.client, crawl.node_id
         self._blacklist = parse_entries(config.pace.blacklist)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.replies import sort_replies
-from bigcrawl.redisdb.scripts import EndedUrl
+from bigcrawl.redisdb.scripts import EndedUrl, ExchangeReply, TakenUrl
 from bigcrawl.scheduler.handout.recent import RateMeter, RecentWork
 from bigcrawl.scheduler.node.failed_fetches import FailedFetches
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
@@ -22,7 +22,6 @@ from bigcrawl.url.canonical import authority_of, canonicalize, host_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bigcrawl.redisdb.scripts import ExchangeReply, TakenUrl
     from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
     from bigcrawl.scheduler.handout.engine_side import EngineSide
     from bigcrawl.scheduler.handout.handout import Handout
@@ -181,12 +180,7 @@ class UrlExchange:
         return shares
 
     def _call(
-        self,
-        owned: OwnedPartition,
-        ended: Sequence[HeldUrl],
-        share: int,
-        ahead: Sequence[tuple[str, int]],
-        now_ms: int,
+        self, owned: OwnedPartition, ended: Sequence[HeldUrl], share: int, ahead: Sequence[tuple[str, int]], now_ms: int
     ) -> scripts.Call[ExchangeReply]:
         rows = [_end_row(held, now_ms) for held in ended]
         for held in ended:

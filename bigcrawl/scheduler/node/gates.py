@@ -4,25 +4,21 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.crawl.fetched_elsewhere import FetchedElsewhere
-from bigcrawl.scheduler.gates.address_check import AddressCheck
+from bigcrawl.scheduler.gates.address_check import AddressCheck, LookupLimits, local_names
 from bigcrawl.scheduler.gates.batcher import QuestionBatcher
 from bigcrawl.scheduler.gates.dns_answers import SharedDnsAnswers
 from bigcrawl.scheduler.gates.gatekeeper import Gatekeeper
-from bigcrawl.scheduler.gates.lookups import LookupLimits
-from bigcrawl.scheduler.gates.passages import GatePassages
-from bigcrawl.scheduler.gates.proxies import local_names
+from bigcrawl.scheduler.gates.passages import GatePassages, PolitenessSpaces
 from bigcrawl.scheduler.gates.robots import RobotsGate
 from bigcrawl.scheduler.gates.robots_redirects import RobotsRedirects
 from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
-from bigcrawl.scheduler.gates.spaces import PolitenessSpaces
 from bigcrawl.scheduler.gates.starts import FetchStarts, HeadFirst, HostLoans
-from bigcrawl.scheduler.node.forbidden_sweep import Sweeper
-from bigcrawl.scheduler.node.set_aside import Aside
+from bigcrawl.scheduler.node.set_aside import Aside, Sweeper
 
 if TYPE_CHECKING:
     from bigcrawl.politeness.dns_cache import DnsCache
     from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
-    from bigcrawl.scheduler.gates.fetched import Fetch
+    from bigcrawl.scheduler.gates.interfaces import Fetch
     from bigcrawl.scheduler.handout.engine_side import EngineSide
     from bigcrawl.scheduler.handout.handout import Handout
     from bigcrawl.scheduler.handout.observers import Observers
@@ -63,7 +59,7 @@ class Gates:
         asked_max_ms = config.politeness.retry_after_max_ms
         heads = None
         if config.filters.head_first:
-            from bigcrawl.scheduler.rules.head_rules import HeadRules
+            from bigcrawl.scheduler.rules.page_rules import HeadRules
 
             heads = HeadFirst(HeadRules(config), starts, fetch, handout.host_gaps, asked_max_ms)
         self._fingerprints: QuestionBatcher[int, bool] | None = None

@@ -20,8 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.node.life.arrival import Arrival
-from bigcrawl.scheduler.node.life.departure import Departure
+from bigcrawl.scheduler.node.life import Arrival, Departure
 from bigcrawl.scheduler.node.loops.beat import Beat
 from bigcrawl.scheduler.node.loops.fold import Fold
 from bigcrawl.scheduler.node.loops.guard import Guard

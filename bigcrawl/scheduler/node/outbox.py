@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.crawl_clock import FORGETTABLE_MS
 from bigcrawl.redisdb.keys import partition_keys
-from bigcrawl.redisdb.running_time import FORGETTABLE_MS
-from bigcrawl.scheduler.node.recent_keys import RecentKeys
+from bigcrawl.scheduler.node.link_graph import LinkGraph, RecentKeys
 from bigcrawl.scheduler.node.unfolded import Unfolded
 from bigcrawl.scheduler.records.observed import ObservedRows, pack_observed, weight_of
 from bigcrawl.scheduler.records.queued_url import QueuedUrl, encode_batch
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.handout.observers import WaitingRows
-    from bigcrawl.scheduler.node.link_graph import LinkGraph
 
 BATCH_URLS_MAX = 2_000
 BATCH_BYTES_MAX = 1 << 18  # for large requests, before compression; a larger request goes alone

@@ -1,30 +1,75 @@
-"""The crawl's pages and its end, as one node knows them."""
+"""The crawl's pages and its end, as one node knows them.
+
+A crawl that has been slower than BIGCRAWL_CLOSE_RATE for a while is closed, by the rates in all heartbeats. Pauses,
+lower speed limits and times without Redis do not count. Source: PolyBot §4.1.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from math import ceil
 from typing import TYPE_CHECKING
 
 from bigcrawl.scheduler.crawl.samples import Samples
-from bigcrawl.scheduler.crawl.survey import FinishCheck, survey
+from bigcrawl.scheduler.crawl.survey import FinishCheck, Survey, survey
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bigcrawl.config import CloseRateConfig
     from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
     from bigcrawl.scheduler.crawl.membership import Membership
-    from bigcrawl.scheduler.crawl.survey import Survey
     from bigcrawl.scheduler.handout.handout import Handout
     from bigcrawl.scheduler.node.exchange import UrlExchange
     from bigcrawl.scheduler.node.outbox import Outbox
-    from bigcrawl.scheduler.owner.news import PartitionNews
+    from bigcrawl.scheduler.owner.owned_table import PartitionNews
     from bigcrawl.scheduler.owner.ownership import Ownership
     from bigcrawl.scheduler.records.held_urls import HeldUrls
+
+SAMPLES = 60
+GAP_MS_MAX = 60_000  # after a longer gap the measurement starts again
 
 REPORTED = ("pages", "held", "outbox", "partitions")
 
 STALE_MS = 300_000
 READS_AN_EVENT = 32  # partitions; a survey is taken again when as much has happened as it costs
+
+
+class CloseRate:
+    def __init__(self, config: CloseRateConfig) -> None:
+        self._config = config
+        self._samples: deque[tuple[int, float]] = deque()
+        self._pages = 0.0
+        self._looked_ms = 0
+
+    def __repr__(self) -> str:
+        return f"<CloseRate {self._config} samples={len(self._samples)}>"
+
+    @property
+    def is_on(self) -> bool:
+        return self._config.pages_per_s > 0
+
+    def note(self, now_ms: int, rate: float, allowed: float) -> bool:
+        """Record the rate of all nodes since the last call, in pages a second. Return whether all were too slow."""
+        since_ms = now_ms - self._looked_ms
+        self._looked_ms = now_ms
+        if not self._samples or since_ms > GAP_MS_MAX or allowed <= self._config.pages_per_s:
+            self.begin(now_ms)
+            return False
+        self._pages += rate * since_ms / 1000
+        samples, span_ms = self._samples, self._config.span_ms
+        if now_ms - samples[-1][0] >= span_ms / SAMPLES:
+            samples.append((now_ms, self._pages))
+        while len(samples) > 1 and samples[1][0] <= now_ms - span_ms:
+            samples.popleft()
+        began_ms, before = samples[0]
+        passed_ms = now_ms - began_ms
+        return passed_ms >= span_ms and (self._pages - before) * 1000 < self._config.pages_per_s * passed_ms
+
+    def begin(self, now_ms: int) -> None:
+        self._samples.clear()
+        self._samples.append((now_ms, self._pages))
+        self._looked_ms = now_ms
 
 
 class Activity:

@@ -7,13 +7,12 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb import scripts
-from bigcrawl.scheduler.records.held import Stage
+from bigcrawl.scheduler.records.held import HeldUrl, Stage
 
 if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.handout.handout import Handout
     from bigcrawl.scheduler.owner.ownership import Ownership
-    from bigcrawl.scheduler.records.held import HeldUrl
 
 logger = logging.getLogger(__name__)
 

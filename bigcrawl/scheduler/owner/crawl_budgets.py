@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.budgets.allowances import make_budgets
-from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeRanks, sum_published
-from bigcrawl.scheduler.budgets.lowered import divide_budgets
+from bigcrawl.scheduler.budgets.allowances import EffectiveBudgets, divide_budgets, make_budgets
+from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeCounts, InDegreeRanks, sum_published
 from bigcrawl.scheduler.budgets.policies import NO_POLICY, make_policy
 from bigcrawl.scheduler.partition.fold.feature import features_of
 from bigcrawl.scheduler.records.body import address_or_none
-from bigcrawl.scheduler.rules.blacklist import NOTHING
-from bigcrawl.scheduler.rules.budget_rules import merge_rules, parse_rules, read_live_rules
-from bigcrawl.scheduler.rules.callbacks import ANY_CALLBACKS
-from bigcrawl.scheduler.rules.rule_book import RuleBook
+from bigcrawl.scheduler.rules.blacklist import NOTHING, Blacklist
+from bigcrawl.scheduler.rules.budget_rules import Limit, RuleBook, merge_rules, parse_rules, read_live_rules
+from bigcrawl.scheduler.rules.callbacks import ANY_CALLBACKS, Callbacks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -26,18 +24,13 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.scheduler.budgets.allowances import EffectiveBudgets
-    from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
     from bigcrawl.scheduler.budgets.policies import BudgetArray
     from bigcrawl.scheduler.budgets.units import BudgetUnits
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.partition.partition import Partition
     from bigcrawl.scheduler.queues.prioritizers import SafePrioritizer
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
-    from bigcrawl.scheduler.rules.blacklist import Blacklist
     from bigcrawl.scheduler.rules.budget_rules import Rule
-    from bigcrawl.scheduler.rules.callbacks import Callbacks
-    from bigcrawl.scheduler.rules.rule_book import Limit
     from bigcrawl.url.key import PldKey
 
 logger = logging.getLogger(__name__)

@@ -6,8 +6,7 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
-from bigcrawl.scheduler.owner.timetable import Timetable
+from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS, Timetable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

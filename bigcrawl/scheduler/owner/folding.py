@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.histogram import Histogram
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
+from bigcrawl.scheduler.owner.hot.due_heap import Timetable
 from bigcrawl.scheduler.owner.publishing import is_publish
-from bigcrawl.scheduler.owner.timetable import Timetable
 from bigcrawl.scheduler.queues.timed import NEVER_S
 
 if TYPE_CHECKING:

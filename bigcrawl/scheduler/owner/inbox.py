@@ -12,8 +12,8 @@ from array import array
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from bigcrawl.redisdb.crawl_clock import FORGETTABLE_MS
 from bigcrawl.redisdb.replies import pairs_of
-from bigcrawl.redisdb.running_time import FORGETTABLE_MS
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 from bigcrawl.scheduler.records.inbox_entry import FIELDS, OUTCOMES, InboxEntry, id_order
 

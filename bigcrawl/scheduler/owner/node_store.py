@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 from bigcrawl.exceptions import CorruptionError, OwnershipLostError, TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.owner.no_store import NoStore
-from bigcrawl.scheduler.partition.copies import newest_of, put_back
+from bigcrawl.scheduler.partition.committed import newest_of, put_back
 from bigcrawl.scheduler.partition.manifest_log import decode_manifest
 from bigcrawl.scheduler.partition.stored_points import StoredPoints
 from bigcrawl.store.series import PointSeries

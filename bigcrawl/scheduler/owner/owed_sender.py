@@ -8,7 +8,14 @@ from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.records.inbox_entry import OBSERVED
-from bigcrawl.scheduler.records.observed import OWED, owed_by_partition, owed_in, pack_observed, rows_by_partition
+from bigcrawl.scheduler.records.observed import (
+    OWED,
+    ObservedRows,
+    owed_by_partition,
+    owed_in,
+    pack_observed,
+    rows_by_partition,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -17,7 +24,6 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
     from bigcrawl.scheduler.partition.partition import Step
-    from bigcrawl.scheduler.records.observed import ObservedRows
 
 
 class OwedSender:

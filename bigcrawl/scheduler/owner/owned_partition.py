@@ -12,13 +12,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.scheduler.owner.hot.admissions import AdmitBatches
-from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
-from bigcrawl.scheduler.owner.hot.hot_set import AwayHosts, HotSet
-from bigcrawl.scheduler.owner.hot.taking import TakenFromPartition
+from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS, DueHeap, TakenFromPartition
+from bigcrawl.scheduler.owner.hot.hot_set import AdmitBatches, AwayHosts, HotSet, InRedis
 from bigcrawl.scheduler.owner.inbox import InboxReader, MovedUrls
-from bigcrawl.scheduler.owner.owed_rows import OwedRows
-from bigcrawl.scheduler.owner.publishing import PublishedCounts
+from bigcrawl.scheduler.owner.publishing import OwedRows, PublishedCounts
 from bigcrawl.scheduler.owner.step_schedule import StepSchedule
 
 if TYPE_CHECKING:
@@ -29,11 +26,8 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.keys import PartitionKeys
     from bigcrawl.redisdb.scripts import Identity, ReconcileReply
     from bigcrawl.scheduler.owner.durability import Durability
-    from bigcrawl.scheduler.owner.hot.due_heap import DueHeap
-    from bigcrawl.scheduler.owner.hot.hot_set import InRedis
     from bigcrawl.scheduler.partition.partition import Partition, Step
     from bigcrawl.scheduler.records.inbox_entry import InboxEntry
-
 
 logger = logging.getLogger(__name__)
 

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import BigcrawlError, OwnershipLostError
 from bigcrawl.redisdb.replies import sort_replies
-from bigcrawl.scheduler.owner.damaged import is_damage
-from bigcrawl.scheduler.owner.news import PartitionNews
+from bigcrawl.scheduler.owner.damaged import DamagedPartitions, is_damage
 from bigcrawl.scheduler.owner.publishing import is_publish
 
 if TYPE_CHECKING:
@@ -14,11 +14,44 @@ if TYPE_CHECKING:
 
     from bigcrawl.redisdb import scripts
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.scheduler.owner.damaged import DamagedPartitions
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.records.held_urls import HeldUrls
 
 logger = logging.getLogger(__name__)
+
+
+class PartitionNews:
+    """For each reader, the owned partitions with events that it has not handled.
+
+    Attributes:
+        to_step: read by the fold.
+        to_keep: read by durable rounds.
+        to_look: read by the beat.
+        to_tend: read by the watch.
+    """
+
+    def __init__(self) -> None:
+        self.to_step: set[OwnedPartition] = set()
+        self.to_keep: set[OwnedPartition] = set()
+        self.to_look: set[OwnedPartition] = set()
+        self.to_tend: set[OwnedPartition] = set()
+        self.noted = 0
+        self.event = asyncio.Event()
+
+    def announce(self, owned: OwnedPartition) -> None:
+        self.noted += 1
+        self.to_look.add(owned)
+        if owned not in self.to_step:
+            self.to_step.add(owned)
+            self.event.set()
+
+    def record_files(self, owned: OwnedPartition) -> None:
+        self.to_keep.add(owned)
+        self.announce(owned)
+
+    def forget_partition(self, owned: OwnedPartition) -> None:
+        for readers in (self.to_step, self.to_keep, self.to_look, self.to_tend):
+            readers.discard(owned)
 
 
 class OwnedTable:

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bigcrawl.scheduler.crawl.missing import MissingPartitions
-from bigcrawl.scheduler.owner.claiming.claims import OPENED_AT_ONCE, Claims
+from bigcrawl.scheduler.owner.claiming.claims import OPENED_AT_ONCE, Claims, PartitionReleases
 from bigcrawl.scheduler.owner.claiming.looks import PartitionPolls
 from bigcrawl.scheduler.owner.claiming.opening import Opener
-from bigcrawl.scheduler.owner.claiming.releases import PartitionReleases
 from bigcrawl.scheduler.owner.damaged import DamagedPartitions
 from bigcrawl.scheduler.owner.durable_rounds import DurableRounds
 from bigcrawl.scheduler.owner.folding import Folding

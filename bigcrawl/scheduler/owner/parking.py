@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.replies import scores_of, sort_replies
-from bigcrawl.redisdb.scripts import RETIRED_MS
+from bigcrawl.redisdb.scripts import RETIRED_MS, Identity, Value
 from bigcrawl.scheduler.records.member import order_of, seq_of, unpack_member
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl, encode_batch
-from bigcrawl.scheduler.rules.blacklist import NOTHING
+from bigcrawl.scheduler.rules.blacklist import NOTHING, Blacklist
 
 logger = logging.getLogger(__name__)
 
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.redisdb.scripts import Identity, Value
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
-    from bigcrawl.scheduler.rules.blacklist import Blacklist
 
 HOSTS_AT_ONCE = 128  # per round, once a second: about 25,000 URLs, 0.1 s of the node
 URLS_AT_ONCE = 1_000  # in one call, which blocks Redis about 2 us a URL

@@ -1,21 +1,25 @@
-"""Publishes the counts of an owned partition, and trims Redis after a durable point."""
+"""Publishes an owned partition's counts, trims Redis after a durable point, and keeps the rows it owes to others."""
 
 from __future__ import annotations
 
+from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.crawl_clock import FORGETTABLE_MS
 from bigcrawl.scheduler.partition.manifest import UNKNOWN
 from bigcrawl.scheduler.partition.tables import COUNTS
+from bigcrawl.scheduler.records.observed import rows_owed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from bigcrawl.redisdb.keys import PartitionKeys
     from bigcrawl.redisdb.scripts import Identity, Value
     from bigcrawl.scheduler.owner.durability import Durability
-    from bigcrawl.scheduler.owner.owed_rows import OwedRows
     from bigcrawl.scheduler.owner.step_schedule import StepSchedule
+    from bigcrawl.scheduler.partition.committed import CommittedFiles
     from bigcrawl.scheduler.partition.partition import Partition
     from bigcrawl.scheduler.partition.stored_points import StoredPoints
 
@@ -23,6 +27,62 @@ CHECKPOINT = "checkpoint"
 
 ASKED = "asked"
 """The mark of the rules by which URLs are withheld, see `StepSources.asked_mark`."""
+
+
+@dataclass(slots=True)
+class _SentRows:
+    sent_ms: int
+    size: int
+    refused: bytes
+
+
+class OwedRows:
+    """Rows from a partition's steps for others; the manifest keeps them until Redis can no longer forget them."""
+
+    def __init__(self, committed: CommittedFiles, loss_ms: int = 0) -> None:
+        self._committed = committed
+        self._keep_ms = max(loss_ms, FORGETTABLE_MS)
+        self._sent: deque[_SentRows] = deque()
+        self._sent_bytes = 0
+
+    @property
+    def has_any(self) -> bool:
+        return bool(self._committed.unsent_rows)
+
+    @property
+    def unsent_rows(self) -> bytes:
+        """The packed rows that Redis has not accepted, refused ones first."""
+        return b"".join(sent.refused for sent in self._sent) + self._committed.unsent_rows[self._sent_bytes :]
+
+    @property
+    def rows_unsent(self) -> int:
+        refused = sum(len(sent.refused) for sent in self._sent)
+        return rows_owed(refused + len(self._committed.unsent_rows) - self._sent_bytes)
+
+    def record_sent(self, rows: bytes, running_ms: int, refused: Callable[[bytes], bytes]) -> None:
+        """Record that all unsent rows were sent, unless all became unsent again meanwhile.
+
+        `refused` returns those of given rows that were refused.
+        """
+        if not self.unsent_rows.startswith(rows):
+            return
+        for sent in self._sent:
+            if sent.refused:
+                rows = rows[len(sent.refused) :]
+                sent.refused, sent.sent_ms = refused(sent.refused), running_ms
+        if rows:
+            self._sent.append(_SentRows(running_ms, len(rows), refused(rows)))
+            self._sent_bytes += len(rows)
+
+    def send_again(self) -> None:
+        self._sent.clear()
+        self._sent_bytes = 0
+
+    def forget_safe(self, running_ms: int) -> None:
+        while self._sent and not self._sent[0].refused and self._sent[0].sent_ms < running_ms - self._keep_ms:
+            size = self._sent.popleft().size
+            self._sent_bytes -= size
+            self._committed.record_delivered(self._committed.unsent_rows[:size])
 
 
 class PublishedCounts:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.replies import sort_replies
-from bigcrawl.scheduler.records.held_urls import timed_of
+from bigcrawl.scheduler.records.held_urls import HeldUrls, timed_of
 from bigcrawl.scheduler.records.member import order_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
     from bigcrawl.scheduler.records.held import HeldUrl
-    from bigcrawl.scheduler.records.held_urls import HeldUrls
 
 T = TypeVar("T")
 PORTION_BYTES = 2_000_000  # in one call: some 25,000 ended URLs, or fewer held URLs with long requests

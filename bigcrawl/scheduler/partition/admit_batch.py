@@ -13,7 +13,6 @@ from bigcrawl.scheduler.records.queued_url import BatchFormatError, QueuedUrl, d
 if TYPE_CHECKING:
     from os import PathLike
 
-
 _MAGIC = b"BCADMITB"
 _VERSION = 1
 _HEADER = struct.Struct("<8sIQQ")

@@ -3,26 +3,17 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from bigcrawl.drum.files import DiskFiles, store_errors
+from bigcrawl.drum.files import DiskFiles, Files, store_errors
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.scheduler.partition.admit_batch import decode_admit_batch
-from bigcrawl.scheduler.partition.manifest import PARK_NAME
+from bigcrawl.scheduler.partition.manifest import PARK_NAME, Manifest
 from bigcrawl.scheduler.partition.manifest_log import decode_manifest, decode_sound_manifests
 from bigcrawl.scheduler.partition.tables import Tables
-from bigcrawl.scheduler.queues.epoch_directory import (
-    MANIFEST,
-    EpochDirectory,
-    epoch_path,
-    list_committed,
-    list_epochs,
-)
+from bigcrawl.scheduler.queues.epoch_directory import MANIFEST, EpochDirectory, epoch_path, list_committed, list_epochs
 from bigcrawl.scheduler.queues.segments import SegmentLog
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from bigcrawl.drum.files import Files
-    from bigcrawl.scheduler.partition.manifest import Manifest
 
 
 def last_epoch(directory: Path, files: Files | None = None) -> int:

@@ -19,19 +19,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgpack
 from isal import isal_zlib
 
-from bigcrawl.drum.files import replace_surely
+from bigcrawl.drum.files import Files, replace_surely
 from bigcrawl.drum.log_records import HEADER_BYTES, check_header, encode_header
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.scheduler.partition.admit_batch import check_admit_batch, decode_admit_batch, encode_admit_batch
-from bigcrawl.scheduler.partition.manifest import BatchPlace, apply_changes, manifest_changes
+from bigcrawl.scheduler.partition.manifest import BatchPlace, Manifest, apply_changes, manifest_changes
 from bigcrawl.scheduler.queues.epoch_directory import MANIFEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from os import PathLike
 
-    from bigcrawl.drum.files import Files
-    from bigcrawl.scheduler.partition.manifest import Fields, Manifest
+    from bigcrawl.scheduler.partition.manifest import Fields
 
     AnyPath = str | PathLike[str]
 

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bigcrawl.drum.files import DiskFiles, store_errors
+from bigcrawl.drum.files import DiskFiles, Files, store_errors
 from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.scheduler.partition.admit_batch import AdmitBatch
 from bigcrawl.scheduler.partition.committed import CommittedFiles
 from bigcrawl.scheduler.partition.fold.admission import PartitionLimits
-from bigcrawl.scheduler.partition.fold.budget_source import BudgetSource
 from bigcrawl.scheduler.partition.fold.feature import divisors_of
+from bigcrawl.scheduler.partition.fold.pld_records import BudgetsInForce, BudgetSource
 from bigcrawl.scheduler.partition.fold.seen import entries_after
 from bigcrawl.scheduler.partition.fold.step import Step, StepFold
 from bigcrawl.scheduler.partition.fold.step_sources import StepSources
-from bigcrawl.scheduler.partition.opening import OpenedPartition, open_epoch
+from bigcrawl.scheduler.partition.takeover import OpenedPartition, open_epoch
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.observed import weight_of
 
@@ -33,9 +33,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from bigcrawl.drum.files import Files
     from bigcrawl.drum.format import KeyArray
-    from bigcrawl.scheduler.partition.fold.budget_source import BudgetsInForce, PldKeyOf, PldOf
+    from bigcrawl.scheduler.partition.fold.pld_records import PldKeyOf, PldOf
     from bigcrawl.scheduler.partition.manifest import Manifest
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from bigcrawl.content.copies import read_copies
-from bigcrawl.drum.files import DiskFiles, store_errors
+from bigcrawl.drum.files import DiskFiles, Files, store_errors
 from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.scheduler.partition.fold.feature import all_features
-from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
+from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID, Manifest
 from bigcrawl.scheduler.partition.manifest_log import decode_manifest
 from bigcrawl.scheduler.partition.tables import Tables
 from bigcrawl.scheduler.queues.epoch_directory import MANIFEST, EpochDirectory, epoch_path, list_committed
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from bigcrawl.drum.files import Files
-    from bigcrawl.scheduler.partition.manifest import Manifest
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 T = TypeVar("T")
@@ -132,12 +130,7 @@ def read_copies_of(
     return _read_partition(directory, lambda _own, _manifest, tables: read_copies(tables["copies"]), files, rest)
 
 
-def _read_partition(
-    directory: Path,
-    look: Look[T],
-    files: Files | None,
-    rest: Callable[[float], None],
-) -> T | None:
+def _read_partition(directory: Path, look: Look[T], files: Files | None, rest: Callable[[float], None]) -> T | None:
     files = files or DiskFiles()
     for left in reversed(range(TRIES_MAX)):
         try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 
 if TYPE_CHECKING:
-    from bigcrawl.scheduler.partition.copies import PartitionCopy
+    from bigcrawl.scheduler.partition.committed import PartitionCopy
     from bigcrawl.scheduler.partition.partition import Partition
     from bigcrawl.store.series import PointSeries
 

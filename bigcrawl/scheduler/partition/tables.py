@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from bigcrawl.drum.bucket import EMPTY_BUCKET, Bucket, BucketState, Kind
+from bigcrawl.drum.bucket import EMPTY_BUCKET, ApplyResult, Bucket, BucketState, CheckResult, Kind
 from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.feature_list import modules_of
 from bigcrawl.scheduler.budgets.placement import RECORD
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from bigcrawl.drum.bucket import ApplyResult, CheckResult
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.exceptions import CorruptionError
     from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory

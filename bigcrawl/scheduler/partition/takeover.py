@@ -1,17 +1,22 @@
-"""Takes over a partition's files from the previous owner.
+"""Opens a partition in a new epoch, with the files of the previous owner, if any.
 
 The highest epoch with a manifest is in force. An epoch belongs to the node that creates its directory: a Redis that has
-lost a claim may give the epoch to two nodes, and a node that was suspended after its claim may come too late.
+lost a claim may give the epoch to two nodes, and a node that was suspended after its claim may come too late. A
+partition without files starts in memory: most of a small crawl stay empty.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from bigcrawl.drum.files import Files, store_errors
 from bigcrawl.exceptions import BigcrawlError, CorruptionError, OwnershipLostError
 from bigcrawl.scheduler.partition.directory import verify_files
-from bigcrawl.scheduler.partition.manifest_log import decode_manifest, decode_sound_manifests
+from bigcrawl.scheduler.partition.fold.state import PartitionState
+from bigcrawl.scheduler.partition.manifest import Manifest
+from bigcrawl.scheduler.partition.manifest_log import ManifestLog, decode_manifest, decode_sound_manifests
 from bigcrawl.scheduler.queues.epoch_directory import (
     MANIFEST,
     EpochDirectory,
@@ -20,14 +25,13 @@ from bigcrawl.scheduler.queues.epoch_directory import (
     list_epochs,
     remove_epoch,
 )
+from bigcrawl.scheduler.queues.front_queues import Levels, Selector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from bigcrawl.drum.files import Files
-    from bigcrawl.scheduler.partition.manifest import Manifest
-
+    from bigcrawl.scheduler.partition.fold.admission import PartitionLimits
 
 # A previous owner that still lives may delete files after we have read its manifest and before we link them.
 _TAKE_OVER_TRIES = 4
@@ -136,3 +140,36 @@ def _missing_file_error(missing: FileNotFoundError) -> CorruptionError:
     error = CorruptionError(missing.filename, 0, "a file the manifest names", "no file")
     error.__cause__ = missing
     return error
+
+
+class OpenedPartition(NamedTuple):
+    directory: Path
+    own: EpochDirectory
+    log: ManifestLog
+    manifest: Manifest
+    state: PartitionState
+    set_aside: int
+
+
+def open_epoch(
+    directory: Path, epoch: int, files: Files, limits: PartitionLimits, *, fall_back: bool
+) -> OpenedPartition:
+    with store_errors(directory):
+        if not list_epochs(directory, files):
+            own, manifest = EpochDirectory(epoch_path(directory, epoch), epoch, files), Manifest(epoch, number=1)
+            return _open_directory(directory, own, ManifestLog(own.path, files), manifest, limits)
+        with new_epoch(directory, epoch, files) as own:
+            inherited = take_over(directory, own, fall_back=fall_back)
+            manifest, batches = inherited or (Manifest(epoch), [])
+            manifest = replace(manifest, epoch=epoch, number=manifest.number + 1, durable=0)
+            log = ManifestLog(own.path, own.files)
+            manifest = log.begin(manifest, batches)
+            return _open_directory(directory, own, log, manifest, limits)
+
+
+def _open_directory(
+    directory: Path, own: EpochDirectory, log: ManifestLog, manifest: Manifest, limits: PartitionLimits
+) -> OpenedPartition:
+    selector = Selector(manifest.credits, limits.priority_bias, Levels.of_number(limits.front_queues))
+    state = PartitionState.restore(own, manifest, selector)
+    return OpenedPartition(directory, own, log, manifest, state, own.count_set_aside())

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     AnyPath = str | PathLike[str]
 
-
 REJECTED = "rejected"
 
 _EPOCH_NAME = re.compile(r"e(\d+)")

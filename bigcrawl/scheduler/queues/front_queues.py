@@ -17,8 +17,7 @@ from bigcrawl.scheduler.budgets.placement import TIERS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from bigcrawl.scheduler.queues.fifo import Fifo
-    from bigcrawl.scheduler.queues.named_queues import Queues
+    from bigcrawl.scheduler.queues.fifo import Fifo, Queues
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 URGENT = 100

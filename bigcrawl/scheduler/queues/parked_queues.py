@@ -15,13 +15,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.scheduler.queues.front_queues import level_of
-from bigcrawl.scheduler.queues.segments import Segment, SegmentLog, in_blocks
+from bigcrawl.scheduler.queues.segments import BlockPlace, Segment, SegmentLog, in_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
-    from bigcrawl.scheduler.queues.segments import BlockPlace
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 _EXTENT_URLS_MAX = 4096

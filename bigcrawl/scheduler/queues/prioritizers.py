@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,8 +27,6 @@ from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl
 from bigcrawl.scoring.scores import priorities_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from bigcrawl.revisiting.visit import Visit

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from isal import isal_zlib
 
 from bigcrawl.exceptions import CorruptionError
-from bigcrawl.scheduler.records.queued_url import BatchFormatError, decode_batch, encode_batch
+from bigcrawl.scheduler.records.queued_url import BatchFormatError, QueuedUrl, decode_batch, encode_batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
-    from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 SEGMENT_MAGIC = b"BCSEGM"
 SEGMENT_VERSION = 1
@@ -94,12 +93,7 @@ class SegmentLog:
     def fork(self) -> SegmentLog:
         segments = self._segments.values()
         return SegmentLog(
-            self._epoch,
-            self._prefix,
-            segments,
-            self._next_number,
-            grows=self._grows,
-            tail_is_open=self._tail_is_open,
+            self._epoch, self._prefix, segments, self._next_number, grows=self._grows, tail_is_open=self._tail_is_open
         )
 
     def name(self, number: int) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bigcrawl.scheduler.queues.named_queues import Queues
+    from bigcrawl.scheduler.queues.fifo import Queues
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 DUE = "due"

@@ -14,21 +14,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bigcrawl.scheduler.budgets.placement import OVER_BUDGET, TurnWindow
-from bigcrawl.scheduler.queues.front_queues import FrontQueues, level_in, queue_name
-from bigcrawl.scheduler.queues.named_queues import Queues
-from bigcrawl.scheduler.queues.over_budget import OverBudgetQueue
+from bigcrawl.scheduler.queues.fifo import FifoState, Queues
+from bigcrawl.scheduler.queues.front_queues import FrontQueues, Selector, level_in, queue_name
 from bigcrawl.scheduler.queues.rescoring import RescoringRound
 from bigcrawl.scheduler.queues.timed import TimedUrls
-from bigcrawl.scheduler.queues.turn_state import QUANTUM_MAX, WINDOW_MAX, WINDOW_MIN
+from bigcrawl.scheduler.queues.turn_state import QUANTUM_MAX, WINDOW_MAX, WINDOW_MIN, OverBudgetQueue, TurnState
 from bigcrawl.scheduler.queues.unrunnable import UnrunnableUrls
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
-    from bigcrawl.scheduler.queues.fifo import FifoState
-    from bigcrawl.scheduler.queues.front_queues import Selector
-    from bigcrawl.scheduler.queues.turn_state import TurnState
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 # The current turn closes once this many ordinary URLs have joined it, and as many as it has extra ones.

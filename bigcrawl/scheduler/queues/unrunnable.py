@@ -10,15 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bigcrawl.scheduler.records.body import look_at_body
-from bigcrawl.scheduler.records.queued_url import UNRUNNABLE
-from bigcrawl.scheduler.rules.callbacks import DAMAGED
+from bigcrawl.scheduler.records.queued_url import UNRUNNABLE, QueuedUrl
+from bigcrawl.scheduler.rules.callbacks import DAMAGED, Callbacks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bigcrawl.scheduler.queues.named_queues import Queues
-    from bigcrawl.scheduler.records.queued_url import QueuedUrl
-    from bigcrawl.scheduler.rules.callbacks import Callbacks
+    from bigcrawl.scheduler.queues.fifo import Queues
 
 PREFIX = "unrunnable-"
 NAMES_MAX = 32

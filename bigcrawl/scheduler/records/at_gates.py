@@ -1,18 +1,84 @@
-"""A URL that a node has taken, while it waits at the gates."""
+"""A URL that a node has taken, while it waits at the gates: when it may start, and the evidence against it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bigcrawl.scheduler.records.passage import UNASKED
 from bigcrawl.scheduler.records.queued_url import ASKED
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bigcrawl.scheduler.records.member import Member
-    from bigcrawl.scheduler.records.passage import Passage, Space, Start
-    from bigcrawl.scheduler.records.suspicion import Suspicion
+
+    Group = Callable[[str, str], str | None]
+
+ALONE = "alone"
+
+
+class Start(NamedTuple):
+    """The time span in which a fetch may start, on the monotonic clock.
+
+    `granted_ms` is on the crawls' clock; 0 if no gate was asked. Each missed start doubles the time span of the
+    next one, so that a slow node still makes progress.
+    """
+
+    at_ms: int
+    until_ms: int
+    granted_ms: int = 0
+    misses: int = 0
+
+
+MISSED: Final = -1
+"""Returned instead of a waiting time: the start was missed."""
+
+ANY_TIME: Final = Start(0, 1 << 62)
+
+
+class Passage(NamedTuple):
+    of_spaces: Start = ANY_TIME
+    of_server: Start = ANY_TIME
+    of_host: Start = ANY_TIME  # granted if other crawls may fetch the host too
+
+    @property
+    def at_ms(self) -> int:
+        return max(self.of_spaces.at_ms, self.of_server.at_ms)
+
+    @property
+    def until_ms(self) -> int:
+        return min(self.of_spaces.until_ms, self.of_server.until_ms, self.of_host.until_ms)
+
+    @property
+    def misses(self) -> int:
+        return max(self.of_spaces.misses, self.of_server.misses)
+
+
+UNASKED: Final = Passage()
+
+
+Space = tuple[str, int]
+"""The name of a space, and its minimum gap between starts in ms."""
+
+
+class Suspicion(NamedTuple):
+    """The evidence against one URL; `answered` counts the deaths while the project's code had its page."""
+
+    deaths: int
+    answered: int
+    was_alone: bool
+
+    @classmethod
+    def read(cls, text: bytes) -> Suspicion:
+        deaths, answered, *mark = text.decode().split(" ")
+        return cls(int(deaths), int(answered), mark == [ALONE])
+
+    def is_proof(self, deaths_max: int) -> bool:
+        return self.was_alone and (self.answered >= deaths_max or self.deaths >= 2 * deaths_max)
+
+    def wants_solitude(self, deaths_max: int) -> bool:
+        return self.deaths >= deaths_max - 1
 
 
 class Stage(Enum):

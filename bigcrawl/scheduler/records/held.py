@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.scheduler.records.at_gates import Stage
 from bigcrawl.scheduler.records.in_engine import InEngine
-from bigcrawl.scheduler.records.timed_url import NO_MORE_S
+from bigcrawl.scheduler.records.queued_url import NO_MORE_S, TimedUrl
 
 __all__ = ["HeldUrl", "Stage"]
 
 if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts import EndedUrl
-    from bigcrawl.scheduler.records.timed_url import TimedUrl
 
 
 @dataclass(slots=True, eq=False)

@@ -2,23 +2,44 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from bigcrawl.redisdb.running_time import FORGETTABLE_MS
-from bigcrawl.scheduler.records.held import Stage
-from bigcrawl.scheduler.records.passage import ANY_TIME
-from bigcrawl.scheduler.records.timed_url import encode_timed
+from bigcrawl.redisdb.crawl_clock import FORGETTABLE_MS
+from bigcrawl.scheduler.records.at_gates import ANY_TIME
+from bigcrawl.scheduler.records.held import HeldUrl, Stage
+from bigcrawl.scheduler.records.queued_url import encode_timed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from bigcrawl.redisdb.scripts import EndedUrl
-    from bigcrawl.scheduler.records.held import HeldUrl
-    from bigcrawl.scheduler.records.page_storage import PageStorage
-
 
 # Confirmed ends behind an unconfirmed one; more than this many are removed in bulk.
 CONFIRMED_MAX = 512
+
+
+class PageStorage(Protocol):
+    def is_flushed(self) -> bool:
+        """Whether it accepts pages. While it does not, nothing is fetched or acknowledged."""
+
+    @property
+    def pages(self) -> int: ...
+
+    @property
+    def safe_pages(self) -> int:
+        """How many of `pages`, counted from the first, are safe."""
+
+    def hurry(self) -> None:
+        """Make the stored pages safe now, rather than later together with others."""
+
+
+class Feeds(Protocol):
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it accepts no more items, so that nothing should be fetched."""
+
+    def flush(self) -> bool:
+        """Make all items so far safe. If this returns False, their pages must not be acknowledged yet."""
 
 
 class _ConfirmedEnd(NamedTuple):

@@ -1,15 +1,16 @@
 """Outcomes: how and when URLs ended, as nodes send them to partitions and as the table `ends` stores them.
 
 On the wire an outcome is a row: u64 key | u16 code | u16 detail; the id of the inbox entry gives the time. The detail
-identifies the line of robots.txt or the filter that ended the URL. Codes from `MARKS_FROM` are no outcomes but marks,
-by which features describe an account or a PLD.
+identifies the line of robots.txt or the filter that ended the URL, or why its page was dropped or read only in part.
+To add such a reason or rule, append its name, never in between; `bigcrawl/stats.py` gives its meaning. Codes from
+`MARKS_FROM` are no outcomes but marks, by which features describe an account or a PLD.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -18,12 +19,26 @@ from bigcrawl.exceptions import BigcrawlError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any
 
     import numpy.typing as npt
 
     from bigcrawl.drum.format import KeyArray
 
+REASONS: Final = (
+    *("size", "pieces", "time", "dataloss", "decompressed-size", "decompression-ratio", "encodings", "packing"),
+    *("header-bytes", "headers", "redirects", "page-bytes", "page-links", "page-link-bytes", "depth"),
+    *("listing-packing", "listing-growth", "listing-bytes", "listing-tags", "listing-references", "listing-entries"),
+)
+_FIRST: Final = 64
+"""The detail of the first reason; those below are numbers of `PAGE_RULES`."""
+
+PAGE_RULES: Final = ("media-type", "string", "language", "charset")
+"""The rules by which filters drop pages."""
+MEDIA_TYPE, STRING, LANGUAGE, CHARSET = PAGE_RULES
+
+SIZE: Final = "size"
+HEADS: Final = ("heads", f"dropped:{MEDIA_TYPE}", f"dropped:{SIZE}")
+"""The crawl's counters of HEADs and of the URLs that they dropped."""
 
 OWN_ERROR = "error:other"
 ABORTED = "aborted"
@@ -71,6 +86,24 @@ _OTHER = CODES[OTHER]
 _NAME_OF = {code: name for name, code in _CODE_OF.items()}
 _ROW = struct.Struct("<QHH")
 _ROWS = np.dtype([("key", "<u8"), ("code", "<u2"), ("detail", "<u2")])
+
+
+def number_of(rule: str) -> int:
+    """Return a rule's number in the outcomes of pages that it dropped, from 1; 0 means no rule."""
+    return PAGE_RULES.index(rule) + 1
+
+
+def rule_of(detail: int) -> str | None:
+    return PAGE_RULES[detail - 1] if 0 < detail <= len(PAGE_RULES) else None
+
+
+def detail_of(reason: str) -> int:
+    return _FIRST + REASONS.index(reason) if reason in REASONS else 0
+
+
+def reason_of(detail: int) -> str | None:
+    """Return the reason in the detail of an outcome; None if it is something else."""
+    return REASONS[detail - _FIRST] if _FIRST <= detail < _FIRST + len(REASONS) else None
 
 
 class OutcomesFormatError(BigcrawlError):

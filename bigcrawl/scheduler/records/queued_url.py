@@ -1,27 +1,36 @@
-"""A URL as it travels from a node's outbox through inbox, disk and admission.
+"""A URL as it travels from a node's outbox through inbox, disk and admission, or back to come again later.
 
-A batch on the wire or on disk is u8 format version | zlib(msgpack [[key, host, priority, flags, body], ...]). An
+A batch on the wire or on disk is u8 format version | zlib(msgpack [[key, host, priority, flags, body], ...]). Timed
+URLs, which have ended and come again, are likewise [[due_s, number, key, host, priority, flags, body], ...]. An
 unknown version is refused. Pickle is never used.
+
+Features find traits of URLs at discovery, and keep them in bits of the flags. Only one feature may have a module `url`
+that returns a function from `traits_of`: there are 17 bits.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgpack
 from isal import isal_zlib
 
 from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.feature_list import modules_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+    from bigcrawl.config import Config
+
+    Traits = Callable[[str, int], int]
 
 BATCH_VERSION = 1
 
 # `QueuedUrl.flags`, one bit each.
 UNCHECKED = 1  # queued each time it is offered, without the seen check (Scrapy's dont_filter)
 # 2 belongs to a feature: the URL is counted in a total
-TRAITS_SHIFT = 2  # the first bit of features' traits, see `records.url_traits`
+TRAITS_SHIFT = 2  # the first bit of features' traits, see `traits_of`
 LISTED_SHIFT = 19  # three bits: the site's declared change frequency, a code of `listings.changefreqs`
 ASKED = 1 << 23  # its HEAD was answered, or failed: it is fetched next
 ADMITTED_SHIFT = 24  # eight bits of a feature while the URL is in Redis, see `StepPart.admitted`
@@ -37,6 +46,15 @@ _LISTED_MASK = 0b111 << LISTED_SHIFT
 # send.
 _SMALL_BYTES = 1_024
 _SMALL_LEVEL, _LEVEL = 0, 1
+
+_TRAITS_MASK = (1 << LISTED_SHIFT - TRAITS_SHIFT) - 1
+
+_TIMED_VERSION = 1
+_TIMED_TYPES = (int, int, int, str, int, int, bytes)
+_DUE_S_MAX = 1 << 32
+
+NO_MORE_S: Final = _DUE_S_MAX - 1
+"""The time of a URL that comes no more, and is kept for the data about its page."""
 
 
 class BatchFormatError(BigcrawlError):
@@ -142,3 +160,58 @@ def _are_in_range(urls: Sequence[QueuedUrl]) -> bool:
         and text.isprintable()
         and " " not in text
     )
+
+
+def traits_of(config: Config) -> Traits | None:
+    found = (module.traits_of(config) for module in modules_of("url"))
+    return next((traits for traits in found if traits is not None), None)
+
+
+def stats_of(flags: int) -> Iterable[str]:
+    traits = flags >> TRAITS_SHIFT & _TRAITS_MASK
+    return [stat for module in modules_of("url") for stat in module.stats_of(traits)] if traits else ()
+
+
+class TimedFormatError(BigcrawlError):
+    pass
+
+
+class TimedUrl(NamedTuple):
+    """A URL due again, in seconds since 1970. Of two copies with one `number` (of ends), only one counts."""
+
+    due_s: int
+    number: int
+    url: QueuedUrl
+
+
+def encode_timed(urls: Sequence[TimedUrl]) -> bytes:
+    packed: bytes = msgpack.packb([(due_s, number, *url) for due_s, number, url in urls], use_bin_type=True)
+    return bytes((_TIMED_VERSION,)) + isal_zlib.compress(packed, _LEVEL)
+
+
+def decode_timed(data: bytes) -> list[TimedUrl]:
+    if not data or data[0] != _TIMED_VERSION:
+        found = data[0] if data else "nothing"
+        raise TimedFormatError(f"timed URLs have format version {found}; this version reads {_TIMED_VERSION}")
+    try:
+        rows = msgpack.unpackb(isal_zlib.decompress(data[1:]), raw=False, strict_map_key=False)
+        is_sound = all(_is_sound(row) for row in rows)
+        return [TimedUrl(row[0], row[1], QueuedUrl(*row[2:])) for row in rows] if is_sound else _raise_format_error()
+    except TimedFormatError:
+        raise
+    except Exception as error:
+        raise TimedFormatError(f"timed URLs cannot be decoded: {error!r}") from error
+
+
+def _is_sound(row: Sequence[Any]) -> bool:
+    if tuple(map(type, row)) != _TIMED_TYPES:
+        return False
+    due_s: int = row[0]
+    number: int = row[1]
+    key: int = row[2]
+    is_in_range = 0 <= due_s < _DUE_S_MAX and 0 < number < 1 << 32 and 0 <= key < 1 << 64
+    return is_in_range and not unsound_urls([QueuedUrl(*row[2:])])
+
+
+def _raise_format_error() -> list[TimedUrl]:
+    raise TimedFormatError("a timed URL has too many or too few fields, or one of a wrong type or out of range")

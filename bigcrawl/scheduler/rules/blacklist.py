@@ -12,21 +12,19 @@ from __future__ import annotations
 
 import zlib
 from functools import lru_cache
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.scheduler.records.body import address_or_none
-from bigcrawl.scheduler.records.queued_url import RANGES_SHIFT
+from bigcrawl.scheduler.records.queued_url import RANGES_SHIFT, QueuedUrl
+from bigcrawl.scheduler.rules.budget_rules import RuleBook
 from bigcrawl.scheduler.rules.names import URL_PATTERN, parse_name
-from bigcrawl.scheduler.rules.rule_book import RuleBook
 from bigcrawl.url.key import PUBLIC_KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from ipaddress import IPv4Network, IPv6Network
 
-    from bigcrawl.scheduler.records.queued_url import QueuedUrl
     from bigcrawl.scheduler.rules.budget_rules import Rule
 
 ON: Final = b"1"

@@ -40,8 +40,7 @@ from bigcrawl.revisiting.visit import Answer, Visit, digest_of, next_visit
 from bigcrawl.scheduler.adapter.request_codec import encode_request
 from bigcrawl.scheduler.node.link_graph import LinkGraph
 from bigcrawl.scheduler.node.outbox import Outbox
-from bigcrawl.scheduler.rules.budget_rules import parse_rules
-from bigcrawl.scheduler.rules.rule_book import RuleBook
+from bigcrawl.scheduler.rules.budget_rules import RuleBook, parse_rules
 from bigcrawl.scheduler.scheduler import Scheduler
 from bigcrawl.spiders.broad import BroadSpider
 from bigcrawl.spiders.feeds import FeedsSpider

@@ -27,7 +27,7 @@ from benchmarks.drum_cost.models import (
 )
 from benchmarks.drum_cost.replay import replayed, run_bytes, whole_key_bytes
 from benchmarks.drum_cost.tables import table_2_values, table_3_values
-from bigcrawl.drum.merge_policy import runs_to_merge
+from bigcrawl.drum.record_merge import runs_to_merge
 
 LAST = LINKS_PER_PAGE * paper.PAGES[-1]
 # About what bigcrawl's runs measure.

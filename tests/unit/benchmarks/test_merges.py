@@ -11,7 +11,7 @@ from benchmarks.merges.dips import Rates, curve, merges, rates, union, within
 from benchmarks.merges.prefill import prefill, run_sizes
 from benchmarks.merges.step_log import DURABLE, STEP, Span, read_spans
 from bigcrawl.drum.memtable import MEMTABLE_KEYS_MAX
-from bigcrawl.drum.merge_policy import FAN_IN
+from bigcrawl.drum.record_merge import FAN_IN
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from tests.support.worlds.partition_world import PartitionWorld, make_url
 

@@ -10,20 +10,20 @@ from bigcrawl.drum.bucket import (
     CHECK_UPDATE,
     EMPTY_BUCKET,
     UPDATE,
+    ApplyResult,
     Bucket,
     BucketState,
     Kind,
 )
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.drum.memtable import Memtable
-from bigcrawl.drum.merge_policy import _SMALL_KEYS, FAN_IN
+from bigcrawl.drum.record_merge import _SMALL_KEYS, FAN_IN
 from bigcrawl.exceptions import ContractError
 from tests.support.disks.faulty_files import Fault, FaultyFiles
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.drum.bucket import ApplyResult
     from bigcrawl.drum.format import KeyArray
 
 # Most tests are about runs: every batch becomes one.

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcrawl.drum.memtable import MEMTABLE_KEYS_MAX
-from bigcrawl.drum.merge_policy import FAN_IN, runs_to_merge
+from bigcrawl.drum.record_merge import FAN_IN, runs_to_merge
 
 TIERS = [2 * MEMTABLE_KEYS_MAX * FAN_IN**tier for tier in range(8)]  # keys from which on a run is in tier 1, 2, ...
 FIRST, SECOND = TIERS[:2]

@@ -6,9 +6,8 @@ import random
 
 import pytest
 
-from bigcrawl.politeness.backoff_policy import BackoffPolicy
+from bigcrawl.politeness.backoff_policy import BackoffPolicy, DelayPolicy
 from bigcrawl.politeness.host_schedule import HostSchedule
-from bigcrawl.politeness.throttle_policy import DelayPolicy
 from tests.support.running.tables import each
 
 POLICY = DelayPolicy(minimum_ms=1_000, crawl_delay_cap_ms=60_000)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bigcrawl.politeness.server_gaps import ServerGaps
+from bigcrawl.politeness.host_schedule import ServerGaps
 
 
 def test_starts_at_a_server_are_a_gap_apart() -> None:

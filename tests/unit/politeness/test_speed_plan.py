@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.politeness.speed_plan import UNLIMITED, Speed
 from bigcrawl.politeness.speed_words import parse_speed
+from bigcrawl.politeness.start_permits import UNLIMITED, Speed
 
 BERLIN = "Europe/Berlin"
 POLYBOT = "80/s 08:00-18:00 Mon-Fri; 180/s"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bigcrawl.politeness.speed_plan import UNLIMITED, Speed
-from bigcrawl.politeness.start_permits import BODY_BYTES_FIRST, KEPT_MS, StartPermits
+from bigcrawl.politeness.start_permits import BODY_BYTES_FIRST, KEPT_MS, UNLIMITED, Speed, StartPermits
 
 TEN = Speed(10)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bigcrawl.politeness.throttle_policy import DelayPolicy, host_delay_ms, retry_backoff_ms, scaled_delay_ms
+from bigcrawl.politeness.backoff_policy import DelayPolicy, host_delay_ms, retry_backoff_ms, scaled_delay_ms
 
 POLICY = DelayPolicy(minimum_ms=1_000, crawl_delay_cap_ms=30_000, download_factor=10.0)
 

@@ -9,8 +9,8 @@ import pytest
 
 from bigcrawl.exceptions import ContractError, OwnershipLostError, TransientStoreError
 from bigcrawl.redisdb import script_texts, scripts
+from bigcrawl.redisdb.connections import CALLS_MAX
 from bigcrawl.redisdb.keys import PartitionKeys
-from bigcrawl.redisdb.pipelines import CALLS_MAX
 from bigcrawl.redisdb.reply_errors import RedisRestartedError
 from bigcrawl.redisdb.scripts import GrantedClaim, Identity
 from tests.support.redis_servers.client_runs import T0, append, look, run, run_fake

@@ -8,7 +8,7 @@ import msgpack
 import pytest
 
 from bigcrawl.exceptions import BigcrawlError, ContractError
-from bigcrawl.redisdb import pipelines, script_texts, scripts
+from bigcrawl.redisdb import connections, script_texts, scripts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.redisdb.script_texts import CALLS_MAX
@@ -208,7 +208,7 @@ def test_large_calls_share_neither_a_command_nor_a_round_trip(
 ) -> None:
     """Bytes bound both, beside the number of calls; a call that is larger than that goes alone. All in order."""
     monkeypatch.setattr(script_texts, "BYTES_MAX", 10_000)
-    monkeypatch.setattr(pipelines, "BYTES_MAX", 30_000)
+    monkeypatch.setattr(connections, "BYTES_MAX", 30_000)
     sizes = [3_000] * 9 + [100_000] + [100] * 3
     batches = [bytes([number]) * size for number, size in enumerate(sizes, 1)]
     calls = [scripts.append_batch(partitions[0], "node", 1, n, batch, 1) for n, batch in enumerate(batches, 1)]

@@ -9,8 +9,7 @@ import pytest
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.redisdb.client import RedisClient
-from bigcrawl.redisdb.crawl_clock import CrawlClock
-from bigcrawl.redisdb.running_time import FORGETTABLE_MS, GAP_MS_MAX, RunningTime
+from bigcrawl.redisdb.crawl_clock import FORGETTABLE_MS, GAP_MS_MAX, CrawlClock, RunningTime
 from tests.support.redis_servers.one_clock import OneClock
 
 if TYPE_CHECKING:

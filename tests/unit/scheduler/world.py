@@ -17,12 +17,12 @@ from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import CRAWLS, PartitionKeys, gate_prefix
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
 from bigcrawl.scheduler.crawl.survey import survey
-from bigcrawl.scheduler.gates.fetched import FetchedBody
+from bigcrawl.scheduler.gates.interfaces import FetchedBody
 from bigcrawl.scheduler.handout.engine_side import EngineSide
 from bigcrawl.scheduler.node.assembly import Parts
 from bigcrawl.scheduler.node.node import Node
-from bigcrawl.scheduler.rules.callbacks import ANY_CALLBACKS
-from bigcrawl.views.opened_crawl import open_crawl
+from bigcrawl.scheduler.rules.callbacks import ANY_CALLBACKS, Callbacks
+from bigcrawl.views.opened_crawl import OpenedCrawl, open_crawl
 from tests.support.keys import url_key
 from tests.support.redis_servers.one_clock import OneClock
 
@@ -31,11 +31,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.config import Config
+    from bigcrawl.scheduler.records.at_gates import Space
     from bigcrawl.scheduler.records.held import HeldUrl
-    from bigcrawl.scheduler.records.passage import Space
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
-    from bigcrawl.scheduler.rules.callbacks import Callbacks
-    from bigcrawl.views.opened_crawl import OpenedCrawl
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -93,7 +93,7 @@ def test_only_the_crawl_record_makes_keys_without_a_secret() -> None:
         "scheduler/rules/blacklist.py",
         "scheduler/partition/fold/pld_records.py",
         "scheduler/dupefilter.py",
-        "scheduler/crawl/capacity/node_resources.py",
+        "scheduler/crawl/node_resources.py",
         "bigcrawl_forms/spider.py",
         "bigcrawl_sampling/coverage.py",
         "bigcrawl_sampling/steps.py",

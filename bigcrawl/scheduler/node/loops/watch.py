@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
-from bigcrawl.scheduler.node.close_rate import CloseRate
 from bigcrawl.scheduler.node.loops.loop import RETRY_S, Haste, Loop, rest_until, together
 from bigcrawl.scheduler.node.loops.steer import look_at_snoozed
-from bigcrawl.scheduler.node.progress import STALE_MS
+from bigcrawl.scheduler.node.progress import STALE_MS, CloseRate
 from bigcrawl.scheduler.owner.parking import tend_snoozed
 
 if TYPE_CHECKING:

@@ -12,25 +12,21 @@ import logging
 from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.redisdb.replies import pairs_of, scores_of
 from bigcrawl.scheduler.gates.batcher import QuestionBatcher
-from bigcrawl.scheduler.owner.hot.admit_calls import admit_call, pack_keys, unpack_keys
-from bigcrawl.scheduler.owner.hot.hot_set import InRedis
+from bigcrawl.scheduler.owner.hot.hot_set import InRedis, admit_call, pack_keys, unpack_keys
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
-from bigcrawl.scheduler.partition.partition import ADMIT_URLS_MAX
-from bigcrawl.scheduler.records.queued_url import UNCHECKED
-from bigcrawl.scheduler.records.suspicion import Suspicion
+from bigcrawl.scheduler.partition.partition import ADMIT_URLS_MAX, Partition
+from bigcrawl.scheduler.records.at_gates import Suspicion
+from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.redisdb.keys import PartitionKeys
     from bigcrawl.redisdb.scripts import GrantedClaim, Identity, Value
     from bigcrawl.scheduler.partition.admit_batch import AdmitBatch
-    from bigcrawl.scheduler.partition.partition import Partition
-    from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
     Ready = list[tuple[str, float]]
 

@@ -1,14 +1,15 @@
-"""Claims partitions: Redis leases each to one node, which renews the lease.
+"""Claims partitions: Redis leases each to one node, which renews the lease, and releases it.
 
 A partition is free if it has no owner, its lease has run out, or its owner is known to be dead. If it had an owner, a
-claim takes two calls: the second carries the URLs that the owner had in process.
+claim takes two calls: the second carries the URLs that the owner had in process. A partition is released after all its
+state is in durable files.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import BigcrawlError, OwnershipLostError
 from bigcrawl.redisdb import scripts
@@ -16,26 +17,31 @@ from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.scripts import GrantedClaim, Identity, RefusedClaim
 from bigcrawl.scheduler.crawl.in_process import UNKNOWN
 from bigcrawl.scheduler.crawl.membership import LastOwner
-from bigcrawl.scheduler.crawl.missing import MARK, LostFilesError
+from bigcrawl.scheduler.crawl.missing import MARK, LostFilesError, MissingPartitions
 from bigcrawl.scheduler.handout.lanes import WAIT_MS_MAX
 from bigcrawl.scheduler.owner.damaged import is_damage
+from bigcrawl.scheduler.owner.durable_rounds import DURABLE_AT_ONCE, DurableRounds
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
-    from bigcrawl.scheduler.crawl.missing import MissingPartitions
     from bigcrawl.scheduler.owner.claiming.opening import Opener
+    from bigcrawl.scheduler.owner.no_store import NoStore
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
     from bigcrawl.scheduler.partition.file_work import FileThread
+    from bigcrawl.scheduler.records.held_urls import HeldUrls
 
 logger = logging.getLogger(__name__)
 
 ABORT_MS = 5_000
 CLAIMED_AT_ONCE = 128
 OPENED_AT_ONCE = 32  # from a store, by a busy node
+
+RELEASED, NOT_OURS = 1, 0
 
 
 class Claims:
@@ -168,3 +174,52 @@ class Claims:
             in_process=last.in_process_of(partition) if last is not None else UNKNOWN,
             server="" if has_fetched_all else self._client.server_run_id,
         )
+
+
+class PartitionReleases:
+    """Releases partitions that the node should not own, or all of them when it leaves."""
+
+    def __init__(
+        self, client: RedisClient, table: OwnedTable, held: HeldUrls, durable_rounds: DurableRounds, store: NoStore
+    ) -> None:
+        self._client = client
+        self._table = table
+        self._held = held
+        self._durable_rounds = durable_rounds
+        self._store = store
+
+    async def release(self, leaving: Iterable[OwnedPartition]) -> None:
+        """Release the partitions, except those of which the node holds URLs.
+
+        Raises:
+            TransientStoreError: Redis, the store or the disk failed. Unreleased partitions stay owned.
+        """
+        free = [owned for owned in leaving if not self._held.by_partition(owned.keys.partition)]
+        empty: list[OwnedPartition] = []
+        others: list[OwnedPartition] = []
+        for owned in free:
+            (empty if _has_nothing_to_tell(owned) else others).append(owned)
+        if empty:
+            await self._let_go(empty, [])
+        # A few at a time. A node that must exit soon leaves the rest to their leases.
+        for start in range(0, len(others), DURABLE_AT_ONCE):
+            await self._release_free(others[start : start + DURABLE_AT_ONCE])
+
+    async def _release_free(self, free: list[OwnedPartition]) -> None:
+        await self._durable_rounds.make_durable(free)
+        await self._store.put_last(free)
+        await self._let_go(free, [owned.publish() for owned in free])
+
+    async def _let_go(self, free: list[OwnedPartition], last_counts: list[scripts.Call[Any]]) -> None:
+        """Release partitions in Redis. One with taken URLs in Redis stays, because a take may be under way."""
+        for owned in free:
+            owned.drain()
+        calls = [scripts.release_partition(owned.keys, owned.identity) for owned in free]
+        results = await self._client.run_each([*last_counts, *calls])
+        for owned, released in zip(free, results[len(last_counts) :], strict=True):
+            if released in (RELEASED, NOT_OURS):
+                self._table.remove(owned)
+
+
+def _has_nothing_to_tell(owned: OwnedPartition) -> bool:
+    return owned.disk.committed.is_untouched and not (owned.is_damaged or owned.publishing.is_owed)

@@ -12,13 +12,12 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.keys import partition_keys
+from bigcrawl.redisdb.keys import PartitionKeys, partition_keys
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from bigcrawl.redisdb.keys import PartitionKeys
     from bigcrawl.redisdb.scripts import Identity, PartitionView
     from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
     from bigcrawl.scheduler.owner.claiming.claims import Claims

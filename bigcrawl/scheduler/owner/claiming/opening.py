@@ -12,9 +12,9 @@ from bigcrawl.scheduler.owner.claiming.bring_up import begin_anew, bring_up, go_
 from bigcrawl.scheduler.owner.durability import Durability
 from bigcrawl.scheduler.owner.hot.due_heap import DueHeap
 from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
-from bigcrawl.scheduler.partition.copies import newest_manifest
+from bigcrawl.scheduler.partition.committed import newest_manifest
 from bigcrawl.scheduler.partition.directory import last_epoch
-from bigcrawl.scheduler.partition.partition import Partition
+from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.inbox_entry import id_order
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owner.no_store import NoStore
     from bigcrawl.scheduler.partition.file_work import FileThread
     from bigcrawl.scheduler.partition.manifest import Manifest
-    from bigcrawl.scheduler.partition.partition import PartitionLimits
     from bigcrawl.scheduler.partition.stored_points import StoredPoints
 
     _Disk = tuple[int, GrantedClaim, str]

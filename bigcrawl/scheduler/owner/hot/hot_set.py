@@ -1,23 +1,29 @@
 """A partition's share of the hot set: its URLs in Redis, including taken ones, as its owner counts them.
 
 The owner adds admitted URLs and subtracts ended ones. Each comparison with Redis starts a new count. A host is away
-when it is snoozed for a minute or more, or retired. It keeps at most one URL in Redis (`parking`).
+when it is snoozed for a minute or more, or retired. It keeps at most one URL in Redis (`parking`). Admit batches are
+numbered, committed before they are sent, and sent until confirmed.
 """
 
 from __future__ import annotations
 
+import struct
 from collections import Counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.partition.partition import ADMIT_URLS_MAX
+from bigcrawl.scheduler.records.member import order_of, pack_member
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from bigcrawl.redisdb.scripts import ReconcileReply
+    from bigcrawl.redisdb.keys import PartitionKeys
+    from bigcrawl.redisdb.scripts import Identity, ReconcileReply
     from bigcrawl.scheduler.partition.admit_batch import AdmitBatch
-    from bigcrawl.scheduler.records.suspicion import Suspicion
+    from bigcrawl.scheduler.partition.committed import CommittedFiles
+    from bigcrawl.scheduler.records.at_gates import Suspicion
 
 HOT_URLS_MIN = 64
 LOOK_MS = 60_000  # away hosts are read again after this time, even if Redis has counted no change
@@ -170,3 +176,72 @@ class HotSet:
             if number > reply.admitted:
                 hot.update(hosts)
         self.by_host, self.urls = hot, hot.total()
+
+
+def admit_call(
+    keys: PartitionKeys,
+    identity: Identity,
+    batch: AdmitBatch,
+    connections: int,
+    ended: Collection[int] = (),
+    head_start_ms: int = 0,
+) -> scripts.Call[bool]:
+    """Return the call that admits a batch without the URLs numbered in `ended`; keys alone use up its number."""
+    rows = [
+        (url.host, order_of(url.priority, batch.first_seq + i), pack_member(batch.first_seq + i, url))
+        for i, url in enumerate(batch.urls if batch.has_text else ())
+        if batch.first_seq + i not in ended
+    ]
+    packed = pack_keys(url.key for url in batch.urls)
+    chosen = batch.first_seq + len(batch.urls)
+    left_out = sum(batch.first_seq <= seq < chosen for seq in ended)
+    return scripts.admit_urls(
+        keys,
+        identity,
+        batch.number,
+        packed,
+        connections,
+        rows,
+        chosen=chosen,
+        left_out=left_out,
+        head_start_ms=head_start_ms,
+    )
+
+
+def pack_keys(keys: Iterable[int]) -> bytes:
+    values = list(keys)
+    return struct.pack(f"<{len(values)}Q", *values)
+
+
+def unpack_keys(data: bytes) -> list[int]:
+    return list(struct.unpack(f"<{len(data) // 8}Q", data))
+
+
+class AdmitBatches:
+    def __init__(
+        self, keys: PartitionKeys, committed: CommittedFiles, hot: HotSet, connections: int, head_start_ms: int
+    ) -> None:
+        self._keys = keys
+        self._committed = committed
+        self._hot = hot
+        self._connections = connections
+        self.head_start_ms = head_start_ms
+        self.confirmed = committed.manifest.batch_number
+
+    @property
+    def are_pending(self) -> bool:
+        return self.confirmed < self._committed.manifest.batch_number
+
+    def send(self, identity: Identity, batch: AdmitBatch) -> scripts.Call[bool]:
+        self._hot.record_offered(batch, self.confirmed)
+        return self._call(identity, batch)
+
+    def send_again(self, identity: Identity) -> list[scripts.Call[bool]]:
+        batches = self._committed.batches(self.confirmed)
+        return [self._call(identity, batch) for batch in batches]
+
+    def _call(self, identity: Identity, batch: AdmitBatch) -> scripts.Call[bool]:
+        return admit_call(self._keys, identity, batch, self._connections, head_start_ms=self.head_start_ms)
+
+    def record_confirmed(self) -> None:
+        self.confirmed = self._committed.manifest.batch_number

@@ -9,23 +9,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bigcrawl.scheduler.budgets.allowances import Allowances
-from bigcrawl.scheduler.budgets.lowered import lower_allowances
-from bigcrawl.scheduler.budgets.new_hosts import find_new_hosts, place_with_hosts
-from bigcrawl.scheduler.budgets.placement import QUOTA_MAX
-from bigcrawl.scheduler.partition.fold.feature import divisors_of
-from bigcrawl.scheduler.partition.fold.pld_records import PldRecords
+from bigcrawl.scheduler.budgets.allowances import Allowances, lower_allowances
+from bigcrawl.scheduler.budgets.placement import QUOTA_MAX, find_new_hosts, place_with_hosts
+from bigcrawl.scheduler.partition.fold.feature import Feature, StepPart, divisors_of
+from bigcrawl.scheduler.partition.fold.pld_records import BudgetsInForce, BudgetSource, InDegreeRise, PldRecords
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bigcrawl.drum.format import KeyArray
+    from bigcrawl.scheduler.budgets.allowances import DivisorArray
     from bigcrawl.scheduler.budgets.in_degrees import InDegreeArray
-    from bigcrawl.scheduler.budgets.lowered import DivisorArray
     from bigcrawl.scheduler.budgets.units import BudgetUnits
-    from bigcrawl.scheduler.partition.fold.budget_source import BudgetsInForce, BudgetSource
-    from bigcrawl.scheduler.partition.fold.feature import Feature, StepPart
-    from bigcrawl.scheduler.partition.fold.pld_records import InDegreeRise
     from bigcrawl.scheduler.partition.tables import Tables
     from bigcrawl.scheduler.queues.turns import TurnQueues
     from bigcrawl.scheduler.records.queued_url import QueuedUrl

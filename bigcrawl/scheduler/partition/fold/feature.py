@@ -20,13 +20,11 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.drum.bucket import Kind
     from bigcrawl.drum.format import KeyArray
-    from bigcrawl.scheduler.budgets.allowances import BoundUrl
-    from bigcrawl.scheduler.budgets.lowered import DivisorArray
+    from bigcrawl.scheduler.budgets.allowances import BoundUrl, DivisorArray
     from bigcrawl.scheduler.partition.fold.imported_rows import TableRows
     from bigcrawl.scheduler.partition.tables import Tables
     from bigcrawl.scheduler.queues.timed import TimedUrls
-    from bigcrawl.scheduler.records.queued_url import QueuedUrl
-    from bigcrawl.scheduler.records.timed_url import TimedUrl
+    from bigcrawl.scheduler.records.queued_url import QueuedUrl, TimedUrl
 
     Bools = npt.NDArray[np.bool_]
     Records = npt.NDArray[Any]

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgpack
 import numpy as np
 
-from bigcrawl.drum.format import KEY_TYPE
+from bigcrawl.drum.format import KEY_TYPE, Records
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.scheduler.budgets.in_degrees import are_ranked
 from bigcrawl.scheduler.budgets.placement import RECORD
 from bigcrawl.scheduler.partition.fold.pld_records import InDegreeRise
-from bigcrawl.scheduler.partition.tables import KINDS, LARGER_COUNTS
+from bigcrawl.scheduler.partition.tables import KINDS, LARGER_COUNTS, Tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bigcrawl.drum.format import KeyArray, Records, ValueArray
-    from bigcrawl.scheduler.partition.tables import Tables
+    from bigcrawl.drum.format import KeyArray, ValueArray
 
 ROWS_AT_ONCE = 8_192  # 64 KB of keys
 

@@ -6,14 +6,13 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bigcrawl.exceptions import BigcrawlError
-from bigcrawl.scheduler.partition.fold.edges import EdgesFormatError, decode_edges
 from bigcrawl.scheduler.partition.fold.imported_rows import unpack_rows
+from bigcrawl.scheduler.partition.fold.seen import EdgesFormatError, decode_edges
 from bigcrawl.scheduler.queues.epoch_directory import REJECTED
 from bigcrawl.scheduler.records.inbox_entry import ALONE, BATCH, EDGES, FORGOTTEN, OBSERVED, OUTCOMES, ROWS, TIMED
 from bigcrawl.scheduler.records.observed import unpack_alone, unpack_observed
 from bigcrawl.scheduler.records.outcomes import check_outcomes, unpack_keys
-from bigcrawl.scheduler.records.queued_url import BatchFormatError, decode_sound_batch
-from bigcrawl.scheduler.records.timed_url import decode_timed
+from bigcrawl.scheduler.records.queued_url import BatchFormatError, decode_sound_batch, decode_timed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,20 +11,22 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bigcrawl.scheduler.partition.fold.admission import Admission
+from bigcrawl.scheduler.partition.fold.admission import Admission, PartitionLimits
 from bigcrawl.scheduler.partition.fold.budgeting import BudgetedQueues
-from bigcrawl.scheduler.partition.fold.edges import EdgesFormatError, decode_edges, new_targets
 from bigcrawl.scheduler.partition.fold.seen import (
     RELEASED_A_STEP,
+    EdgesFormatError,
     check_seen,
+    decode_edges,
     decode_entries,
     decode_timed_of,
+    new_targets,
 )
-from bigcrawl.scheduler.partition.manifest import UNKNOWN
+from bigcrawl.scheduler.partition.manifest import UNKNOWN, Manifest
 from bigcrawl.scheduler.records.observed import ObservedFormatError, concatenate_rows, unpack_alone, unpack_observed
 from bigcrawl.scheduler.records.outcomes import (
     MARKS_FROM,
@@ -34,24 +36,20 @@ from bigcrawl.scheduler.records.outcomes import (
     unpack_keys,
     unpack_outcomes,
 )
-from bigcrawl.scheduler.records.queued_url import UNCHECKED, UNRUNNABLE
+from bigcrawl.scheduler.records.queued_url import UNCHECKED, UNRUNNABLE, QueuedUrl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
 
     import numpy.typing as npt
 
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.scheduler.partition.admit_batch import AdmitBatch
-    from bigcrawl.scheduler.partition.fold.admission import PartitionLimits
-    from bigcrawl.scheduler.partition.fold.budget_source import BudgetSource
     from bigcrawl.scheduler.partition.fold.feature import StepPart
     from bigcrawl.scheduler.partition.fold.imported_rows import TableRows
+    from bigcrawl.scheduler.partition.fold.pld_records import BudgetSource
     from bigcrawl.scheduler.partition.fold.state import PartitionState
-    from bigcrawl.scheduler.partition.manifest import Manifest
     from bigcrawl.scheduler.records.inbox_entry import InboxEntry
-    from bigcrawl.scheduler.records.queued_url import QueuedUrl
     from bigcrawl.scheduler.rules.callbacks import Callbacks
 
 

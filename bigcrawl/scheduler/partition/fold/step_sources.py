@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from bigcrawl.scheduler.budgets.units import BudgetUnits
     from bigcrawl.scheduler.partition.fold.admission import PartitionLimits
-    from bigcrawl.scheduler.partition.fold.budget_source import BudgetsInForce, BudgetSource, Withholds
+    from bigcrawl.scheduler.partition.fold.pld_records import BudgetsInForce, BudgetSource, Withholds
     from bigcrawl.scheduler.queues.prioritizers import SafePrioritizer
     from bigcrawl.scheduler.queues.turns import TurnQueues
     from bigcrawl.scheduler.rules.callbacks import Callbacks

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import Config
     from bigcrawl.drum.format import KeyArray
-    from bigcrawl.scheduler.budgets.lowered import DivisorArray
+    from bigcrawl.scheduler.budgets.allowances import DivisorArray
     from bigcrawl.scheduler.partition.tables import Tables
 
 OURS: Final = 1951

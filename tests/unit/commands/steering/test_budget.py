@@ -17,7 +17,7 @@ from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
 from bigcrawl.scheduler.crawl.crawl_record import open_record
-from bigcrawl.scheduler.partition.fold.edges import edge_keys
+from bigcrawl.scheduler.partition.fold.seen import edge_keys
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.rules.budget_rules import read_live_rules

@@ -21,8 +21,14 @@ from bigcrawl.scheduler.queues.timed import NEVER_S
 from bigcrawl.scheduler.records.body import with_known
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.outcomes import pack_keys
-from bigcrawl.scheduler.records.queued_url import LISTED_SHIFT, QueuedUrl, encode_batch
-from bigcrawl.scheduler.records.timed_url import NO_MORE_S, TimedUrl, encode_timed
+from bigcrawl.scheduler.records.queued_url import (
+    LISTED_SHIFT,
+    NO_MORE_S,
+    QueuedUrl,
+    TimedUrl,
+    encode_batch,
+    encode_timed,
+)
 from bigcrawl.views.contents import PartitionContents
 from tests.support.disks.faulty_files import Fault, FaultyFiles, SimulatedCrashError
 

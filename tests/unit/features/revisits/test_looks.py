@@ -13,8 +13,7 @@ from bigcrawl.features.revisits.settings import RevisitConfig
 from bigcrawl.revisiting.rules import TRUST
 from bigcrawl.revisiting.visit import Visit
 from bigcrawl.scheduler.records.body import with_known
-from bigcrawl.scheduler.records.queued_url import LISTED_SHIFT, QueuedUrl
-from bigcrawl.scheduler.records.timed_url import TimedUrl
+from bigcrawl.scheduler.records.queued_url import LISTED_SHIFT, QueuedUrl, TimedUrl
 from tests.unit.scheduler.world import make_config
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from bigcrawl.scheduler.records.body import known_in
 from bigcrawl.scheduler.records.held import HeldUrl
 from bigcrawl.scheduler.records.held_urls import HeldUrls
 from bigcrawl.scheduler.records.member import PRIORITY_MAX, Member
-from bigcrawl.scheduler.records.queued_url import ASKED, UNCHECKED
-from bigcrawl.scheduler.records.timed_url import NO_MORE_S
+from bigcrawl.scheduler.records.queued_url import ASKED, NO_MORE_S, UNCHECKED
 from tests.support.observing import Sent, node_side
 
 PAGE = Answer(200, b"digest", b'"a"')

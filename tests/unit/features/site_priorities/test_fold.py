@@ -15,16 +15,14 @@ from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeRanks
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.queues.prioritizers import SafePrioritizer, make_prioritizer
 from bigcrawl.scheduler.records.body import address_or_none
-from bigcrawl.scheduler.records.queued_url import UNCHECKED
-from bigcrawl.scheduler.rules.budget_rules import parse_rules
-from bigcrawl.scheduler.rules.rule_book import RuleBook
+from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl
+from bigcrawl.scheduler.rules.budget_rules import RuleBook, parse_rules
 from tests.support.keys import pld_key, url_key
 from tests.support.worlds.partition_world import PartitionWorld, pld_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 LIMITS = PartitionLimits(host_hot_max=100, host_hot_low=100, features=(SitePriorities(),))
 RULES = {

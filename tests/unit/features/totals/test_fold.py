@@ -13,14 +13,13 @@ import pytest
 from bigcrawl.config import read_config
 from bigcrawl.features.totals.fold import COUNTED, TOTAL, PageTotals
 from bigcrawl.features.totals.page import pack_fetched
-from bigcrawl.scheduler.budgets.allowances import WITHHELD, Allowances, make_budgets
+from bigcrawl.scheduler.budgets.allowances import WITHHELD, Allowances, EffectiveBudgets, make_budgets
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS
 from bigcrawl.scheduler.partition.fold.imported_rows import pack_rows
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl
-from bigcrawl.scheduler.rules.budget_rules import parse_rules
-from bigcrawl.scheduler.rules.rule_book import RuleBook
+from bigcrawl.scheduler.rules.budget_rules import RuleBook, parse_rules
 from bigcrawl.url.canonical import host_of
 from bigcrawl.url.domain import PublicSuffixes
 from tests.support.keys import pld_key, url_key
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from bigcrawl.scheduler.budgets.allowances import EffectiveBudgets
 
 LIMITS = PartitionLimits(host_hot_max=10_000, host_hot_low=10_000, features=(PageTotals(),))
 SUFFIXES = PublicSuffixes.bundled()

@@ -21,20 +21,17 @@ from bigcrawl.features.traps.verdicts import (
     pack_wildcard,
     trap_verdict_text,
 )
-from bigcrawl.scheduler.budgets.allowances import EffectiveBudgets
+from bigcrawl.scheduler.budgets.allowances import EffectiveBudgets, divide_budgets, lower_allowances
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS
-from bigcrawl.scheduler.budgets.lowered import divide_budgets, lower_allowances
 from bigcrawl.scheduler.budgets.policies import FixedBudgets
 from bigcrawl.scheduler.partition.directory import verify_newest
-from bigcrawl.scheduler.partition.fold.budget_source import BudgetSource
 from bigcrawl.scheduler.partition.fold.budgeting import BudgetedQueues
+from bigcrawl.scheduler.partition.fold.pld_records import BudgetSource
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits, Step
 from bigcrawl.scheduler.partition.reader import read_partition
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
-from bigcrawl.scheduler.records.queued_url import RANGES_SHIFT, TRAITS_SHIFT, QueuedUrl
-from bigcrawl.scheduler.records.timed_url import TimedUrl, encode_timed
-from bigcrawl.scheduler.rules.budget_rules import parse_rules
-from bigcrawl.scheduler.rules.rule_book import RuleBook
+from bigcrawl.scheduler.records.queued_url import RANGES_SHIFT, TRAITS_SHIFT, QueuedUrl, TimedUrl, encode_timed
+from bigcrawl.scheduler.rules.budget_rules import RuleBook, parse_rules
 from tests.support.keys import pld_key
 from tests.support.worlds.partition_world import PartitionWorld, SetBudgets, make_runs_early, make_url, pld_of
 

@@ -21,8 +21,7 @@ from bigcrawl.scheduler.adapter.fetch_errors import UNPACKING, FetchAbortedError
 from bigcrawl.scheduler.adapter.request_codec import encode_request, links_encoder
 from bigcrawl.scheduler.adapter.robots_fetch import RobotsFetch, connection_of
 from bigcrawl.scheduler.adapter.values.codec import ValueCodec
-from bigcrawl.scheduler.gates.closed import Closed
-from bigcrawl.scheduler.gates.fetched import FetchedBody
+from bigcrawl.scheduler.gates.interfaces import Closed, FetchedBody
 from tests.support.keys import request_key, url_key
 
 URL = "http://a.example/robots.txt"

@@ -13,8 +13,7 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.scheduler.budgets.allowances import WITHHELD, Allowances, BoundUrl, EffectiveBudgets, make_budgets
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl
-from bigcrawl.scheduler.rules.budget_rules import BUDGET_LARGEST, merge_rules, parse_rules
-from bigcrawl.scheduler.rules.rule_book import RuleBook
+from bigcrawl.scheduler.rules.budget_rules import BUDGET_LARGEST, RuleBook, merge_rules, parse_rules
 from bigcrawl.url.canonical import host_of
 from bigcrawl.url.domain import PublicSuffixes
 from tests.support.keys import pld_key, url_key

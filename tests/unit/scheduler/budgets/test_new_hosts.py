@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from bigcrawl.scheduler.budgets.new_hosts import FREE_HOSTS, NewHosts, place_with_hosts
-from bigcrawl.scheduler.budgets.placement import OVER_BUDGET, RECORD, TurnWindow, place_urls
+from bigcrawl.scheduler.budgets.placement import (
+    FREE_HOSTS,
+    OVER_BUDGET,
+    RECORD,
+    NewHosts,
+    TurnWindow,
+    place_urls,
+    place_with_hosts,
+)
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from tests.support.worlds.partition_world import PartitionWorld, SetBudgets, make_url, pld_of
 
@@ -75,7 +82,7 @@ def test_farm_of_new_hosts_has_half_the_fetches_and_sites_have_theirs(
 
     3,000 URLs, a host each, beside ten sites: when those have had 300 pages each, the farm has 640 fetches, not 1,240.
     """
-    monkeypatch.setattr("bigcrawl.scheduler.budgets.new_hosts.FREE_HOSTS", free)
+    monkeypatch.setattr("bigcrawl.scheduler.budgets.placement.FREE_HOSTS", free)
     world, partition = PartitionWorld(), Partition.open(tmp_path, 1, LIMITS, budgets=SetBudgets(BUDGET), pld_of=pld_of)
     world.offer(make_url(i, f"h{i}.farm.example") for i in range(3_000))
     world.offer(make_url(10_000 + i, f"{'abc'[i // 10 % 3]}.s{i % 10}.example") for i in range(10 * BUDGET * TURNS))

@@ -9,7 +9,7 @@ import pytest
 
 from bigcrawl.config import BudgetConfig, read_config
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.politeness.throttle_policy import DelayPolicy, host_delay_ms, scaled_delay_ms
+from bigcrawl.politeness.backoff_policy import DelayPolicy, host_delay_ms, scaled_delay_ms
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeCounts
 from bigcrawl.scheduler.budgets.policies import POLICIES, make_policy
 from bigcrawl.scheduler.rules.budget_rules import BUDGET_LARGEST

@@ -9,9 +9,9 @@ import pytest
 
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.crawl.arrivals import KEPT, Arrivals
+from bigcrawl.scheduler.crawl.joined_crawl import KEPT, Arrivals
 from bigcrawl.scheduler.owner.claiming.looks import SLOW_LOOK_MS
-from tests.unit.scheduler.world import queued, world
+from tests.unit.scheduler.world import World, queued, world
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from bigcrawl.redisdb.scripts import Value
     from bigcrawl.scheduler.node.node import Node
-    from tests.unit.scheduler.world import World
 
 URLS = [f"http://h{number}.example{number}/" for number in range(8)]
 

@@ -14,8 +14,8 @@ import pytest
 from bigcrawl.exceptions import ConfigError, CorruptionError
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.scheduler.crawl import crawl_record
+from bigcrawl.scheduler.crawl.alike import take_for_spider
 from bigcrawl.scheduler.crawl.crawl_record import RECORD_FILE, CrawlRecord, keys_in, new_secret, open_record
-from bigcrawl.scheduler.crawl.crawls_spider import take_for_spider
 from bigcrawl.scheduler.crawl.deletion import delete_crawl
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry

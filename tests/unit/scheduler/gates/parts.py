@@ -7,20 +7,18 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.politeness.dns_cache import DnsCache
-from bigcrawl.scheduler.crawl.arrivals import Arrivals
-from bigcrawl.scheduler.gates.address_check import AddressCheck
+from bigcrawl.scheduler.crawl.joined_crawl import Arrivals
+from bigcrawl.scheduler.gates.address_check import AddressCheck, LookupLimits
 from bigcrawl.scheduler.gates.delays import HostDelays
-from bigcrawl.scheduler.gates.lookups import LookupLimits
-from bigcrawl.scheduler.gates.passages import GatePassages
+from bigcrawl.scheduler.gates.passages import GatePassages, PolitenessSpaces
 from bigcrawl.scheduler.gates.robots import RobotsGate
 from bigcrawl.scheduler.gates.robots_redirects import RobotsRedirects
 from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
-from bigcrawl.scheduler.gates.spaces import PolitenessSpaces
 from bigcrawl.scheduler.gates.starts import FetchStarts, HeadFirst, HostLoans
 from bigcrawl.scheduler.handout.host_gaps import HostGaps
 from bigcrawl.scheduler.node.set_aside import Aside
 from bigcrawl.scheduler.records.held_urls import HeldUrls
-from bigcrawl.scheduler.rules.head_rules import HeadRules
+from bigcrawl.scheduler.rules.page_rules import HeadRules
 from tests.unit.scheduler.world import World, resolve
 
 if TYPE_CHECKING:
@@ -31,8 +29,8 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.exceptions import ConfigError
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.scheduler.gates.fetched import Fetch
-    from bigcrawl.scheduler.records.passage import Space
+    from bigcrawl.scheduler.gates.interfaces import Fetch
+    from bigcrawl.scheduler.records.at_gates import Space
 
 
 RULES = b"User-agent: *\nDisallow: /x\n"

@@ -11,7 +11,7 @@ from bigcrawl.clock import ManualClock
 from bigcrawl.politeness.dns_cache import DnsCache, DnsError
 from bigcrawl.scheduler.gates import address_check
 from bigcrawl.scheduler.gates.address_check import UNIDENTIFIED
-from bigcrawl.scheduler.gates.closed import WAIT_MS_MAX, Closed
+from bigcrawl.scheduler.gates.interfaces import WAIT_MS_MAX, Closed
 from tests.support.running.stepped_time import SteppedLoop, run_stepped
 from tests.support.running.turns import loop_turns
 from tests.unit.scheduler.gates.parts import Gates

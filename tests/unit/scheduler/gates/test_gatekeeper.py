@@ -15,10 +15,9 @@ from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.scheduler.crawl.fetched_elsewhere import FetchedElsewhere
 from bigcrawl.scheduler.crawl.fingerprints import Fingerprints
 from bigcrawl.scheduler.gates.batcher import QuestionBatcher
-from bigcrawl.scheduler.gates.closed import Closed
-from bigcrawl.scheduler.gates.fetched import FetchedBody
 from bigcrawl.scheduler.gates.gatekeeper import EARLY_MS, STORE_RETRY_MS, Gatekeeper
-from bigcrawl.scheduler.node.forbidden_sweep import Sweeper
+from bigcrawl.scheduler.gates.interfaces import Closed, FetchedBody
+from bigcrawl.scheduler.node.set_aside import Sweeper
 from bigcrawl.scheduler.records.held import HeldUrl, Stage
 from bigcrawl.scheduler.records.member import Member
 from bigcrawl.scheduler.records.queued_url import ASKED, UNCHECKED

@@ -11,9 +11,8 @@ from bigcrawl.clock import ManualClock
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.scheduler.gates import address_check
-from bigcrawl.scheduler.gates.address_check import LOOKUP_WAIT_MS_MAX
-from bigcrawl.scheduler.gates.closed import Closed
-from bigcrawl.scheduler.gates.lookups import LookupLimits
+from bigcrawl.scheduler.gates.address_check import LOOKUP_WAIT_MS_MAX, LookupLimits
+from bigcrawl.scheduler.gates.interfaces import Closed
 from tests.unit.scheduler.gates.parts import Gates
 from tests.unit.scheduler.world import connected, make_config, queued, resolve, world
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.clock import ManualClock
+from bigcrawl.clock import Clock, ManualClock
 from bigcrawl.scheduler.gates import passages as passages_module
-from bigcrawl.scheduler.gates.closed import Closed
-from bigcrawl.scheduler.records.passage import ANY_TIME
+from bigcrawl.scheduler.gates.interfaces import Closed
+from bigcrawl.scheduler.records.at_gates import ANY_TIME
 from tests.support.redis_servers.client_runs import opened
 from tests.support.redis_servers.one_clock import OneClock
 from tests.support.running.stepped_time import run_stepped
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from bigcrawl.clock import Clock
     from bigcrawl.redisdb.client import RedisClient
 
 

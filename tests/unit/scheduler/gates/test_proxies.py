@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.config import read_config
-from bigcrawl.scheduler.gates.proxies import local_names
+from bigcrawl.scheduler.gates.address_check import local_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable

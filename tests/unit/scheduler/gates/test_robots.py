@@ -9,7 +9,7 @@ from bigcrawl.politeness.robots_policy import SITEMAPS_MAX, RobotsVerdict, verdi
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys, partition_keys
 from bigcrawl.redisdb.scripts import ANSWERS
-from bigcrawl.scheduler.gates.fetched import FetchedBody
+from bigcrawl.scheduler.gates.interfaces import FetchedBody
 from bigcrawl.scheduler.gates.robots import ALONE_MAX, STALE_MS
 from bigcrawl.scheduler.rules.delay_rules import DelayBook, DelayRule
 from tests.unit.scheduler.gates.parts import ELSEWHERE, FILE, HOST, RULES, gates_of, obeying, rules_of

@@ -9,14 +9,14 @@ import pytest
 
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.scheduler.gates import starts
-from bigcrawl.scheduler.gates.fetched import FetchedBody
+from bigcrawl.scheduler.gates.interfaces import FetchedBody
 from tests.unit.scheduler.gates.parts import ELSEWHERE, FILE, HOST, RULES, gates_of, obeying, rules_of
 from tests.unit.scheduler.gates.test_gatekeeper import url_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.scheduler.records.passage import Space
+    from bigcrawl.scheduler.records.at_gates import Space
 
 
 def test_cross_host_robots_redirect_borrows_the_host(tmp_path: Path, crawl_name: str, redis_url: str) -> None:

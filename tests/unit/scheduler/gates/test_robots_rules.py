@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.gates import robots_rules as rules_module
-from bigcrawl.scheduler.gates.fetched import FetchedBody
-from bigcrawl.scheduler.gates.robots_rules import ENTRY_BYTES
+from bigcrawl.scheduler.gates import robots_store as rules_module
+from bigcrawl.scheduler.gates.interfaces import FetchedBody
+from bigcrawl.scheduler.gates.robots_store import ENTRY_BYTES
 from tests.unit.scheduler.gates.parts import RULES, obeying, rules_of
 from tests.unit.scheduler.gates.test_gatekeeper import url_of
 

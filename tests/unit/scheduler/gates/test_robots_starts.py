@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.gates.fetched import FetchedBody
-from bigcrawl.scheduler.records.passage import MISSED
+from bigcrawl.scheduler.gates.interfaces import FetchedBody
+from bigcrawl.scheduler.records.at_gates import MISSED
 from tests.unit.scheduler.gates.parts import FILE, HOST, obeying, rules_of
 from tests.unit.scheduler.gates.test_gatekeeper import url_of
 

@@ -11,8 +11,7 @@ import pytest
 
 from bigcrawl.clock import SystemClock
 from bigcrawl.redisdb.keys import host_prefix
-from bigcrawl.scheduler.gates.closed import Closed
-from bigcrawl.scheduler.gates.fetched import FetchedBody
+from bigcrawl.scheduler.gates.interfaces import Closed, FetchedBody
 from bigcrawl.url.canonical import host_of
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.world import World, queued, world
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.scheduler.node.node import Node
+    from bigcrawl.scheduler.records.at_gates import Space
     from bigcrawl.scheduler.records.held import HeldUrl
-    from bigcrawl.scheduler.records.passage import Space
 
 HOSTS = 4
 DELAY_MS = 200

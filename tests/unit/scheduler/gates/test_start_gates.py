@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.redisdb.keys import gate_prefix
-from bigcrawl.scheduler.gates.start_gates import GateLine, StartGates, of_server, slack_ms
-from bigcrawl.scheduler.records.passage import ANY_TIME, Start
+from bigcrawl.scheduler.gates.passages import GateLine, StartGates, of_server, slack_ms
+from bigcrawl.scheduler.records.at_gates import ANY_TIME, Start
 from tests.support.redis_servers.script_world import T0, ScriptRunner
 
 if TYPE_CHECKING:

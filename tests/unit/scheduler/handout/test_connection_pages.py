@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.scheduler.rules.delays_in_force import delays_text
+from bigcrawl.scheduler.rules.delay_rules import delays_text
 from tests.unit.scheduler.handout.desk import Desk
 
 if TYPE_CHECKING:

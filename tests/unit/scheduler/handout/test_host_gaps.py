@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.clock import ManualClock
-from bigcrawl.scheduler.gates.closed import Closed
 from bigcrawl.scheduler.gates.delays import HostDelays
+from bigcrawl.scheduler.gates.interfaces import Closed
 from bigcrawl.scheduler.handout.host_gaps import HOSTS_REMEMBERED, HostGaps
 from bigcrawl.scheduler.handout.start_gaps import StartGaps
 from tests.unit.scheduler.handout.desk import Desk

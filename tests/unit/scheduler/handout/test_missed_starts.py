@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bigcrawl.scheduler.handout.missed_starts import ASKING_MAX
-from bigcrawl.scheduler.records.passage import Passage, Start
+from bigcrawl.scheduler.records.at_gates import Passage, Start
 from tests.unit.scheduler.handout.desk import Desk
 
 if TYPE_CHECKING:

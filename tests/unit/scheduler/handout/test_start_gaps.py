@@ -9,7 +9,7 @@ import pytest
 from bigcrawl.clock import ManualClock
 from bigcrawl.scheduler.handout import start_gaps
 from bigcrawl.scheduler.handout.start_gaps import StartGaps
-from bigcrawl.scheduler.records.passage import MISSED
+from bigcrawl.scheduler.records.at_gates import MISSED
 from tests.unit.scheduler.handout.desk import Desk
 
 if TYPE_CHECKING:

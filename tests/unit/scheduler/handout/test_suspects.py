@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.scheduler.handout.suspects import FEW
-from bigcrawl.scheduler.records.held import Stage
-from bigcrawl.scheduler.records.suspicion import Suspicion
+from bigcrawl.scheduler.records.at_gates import Suspicion
+from bigcrawl.scheduler.records.held import HeldUrl, Stage
 from tests.unit.scheduler.handout.desk import Desk
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.scheduler.records.held import HeldUrl
 
 ONCE, TWICE = Suspicion(1, 1, False), Suspicion(2, 2, False)
 MANY = 3 * FEW

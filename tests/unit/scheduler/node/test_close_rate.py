@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from bigcrawl.config import CloseRateConfig
-from bigcrawl.scheduler.node.close_rate import GAP_MS_MAX, SAMPLES, CloseRate
+from bigcrawl.scheduler.node.progress import GAP_MS_MAX, SAMPLES, CloseRate
 
 SPAN_MS = 600_000
 LIMIT = 2.0

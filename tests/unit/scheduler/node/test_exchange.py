@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from math import floor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -16,23 +16,19 @@ from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.scripts import EndedUrl
 from bigcrawl.scheduler.node.control import PAUSED
 from bigcrawl.scheduler.node.exchange import TOGETHER_MS, _end_row
-from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
-from bigcrawl.scheduler.owner.hot.taking import TAKE_MAX
-from bigcrawl.scheduler.records.held import Stage
+from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS, TAKE_MAX
+from bigcrawl.scheduler.records.held import HeldUrl, Stage
 from bigcrawl.url.canonical import host_of
 from tests.support.redis_servers.lost_replies import LostReplies, once
 from tests.support.redis_servers.one_clock import ask_no_more
 from tests.unit.scheduler.records.test_held_urls import held_url
-from tests.unit.scheduler.world import queued, world
+from tests.unit.scheduler.world import World, queued, world
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from typing import Any
 
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
-    from bigcrawl.scheduler.records.held import HeldUrl
-    from tests.unit.scheduler.world import World
 
 MOMENTS = st.floats(0, 10_000, allow_nan=False)  # ms
 OFFSETS = st.floats(1, 1_000_000, allow_nan=False)  # of a clock's zero

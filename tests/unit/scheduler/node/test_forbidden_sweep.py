@@ -11,8 +11,8 @@ from bigcrawl.links import Links
 from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.revisiting.visit import Visit
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
-from bigcrawl.scheduler.gates.fetched import FetchedBody
-from bigcrawl.scheduler.node.forbidden_sweep import REST_MS, TURN_MS
+from bigcrawl.scheduler.gates.interfaces import FetchedBody
+from bigcrawl.scheduler.node.set_aside import REST_MS, TURN_MS
 from bigcrawl.scheduler.records.body import with_known
 from bigcrawl.scheduler.records.outcomes import read_outcome
 from tests.support.keys import url_key

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.scheduler.gates.fetched import FetchedBody
+from bigcrawl.scheduler.gates.interfaces import FetchedBody
 from bigcrawl.scheduler.node.last_hosts import SURE_MS
 from tests.unit.scheduler.node.test_set_aside import say
 from tests.unit.scheduler.owner.test_parking import DEAD, URLS, awaken, fail_first, fetch_all, let_time_pass, offered
-from tests.unit.scheduler.world import queued, world
+from tests.unit.scheduler.world import World, queued, world
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.scheduler.node.node import Node
-    from tests.unit.scheduler.world import World
 
 WELL = "well.example"
 SNOOZING: dict[str, Any] = {"partitions": 1, "backoff": 90, "host_hot_urls": 20, "last_failures_max": 2}

@@ -12,20 +12,19 @@ from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.redisdb.scripts import EndedUrl
-from bigcrawl.scheduler.gates.fetched import FetchedBody
+from bigcrawl.scheduler.gates.interfaces import FetchedBody
 from bigcrawl.scheduler.node.loops import watch
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.member import order_of, pack_member
 from bigcrawl.scheduler.records.queued_url import QueuedUrl
 from tests.support.logs import of_bigcrawl
 from tests.support.redis_servers.redis_server import PrivateRedis
-from tests.unit.scheduler.world import queued, world
+from tests.unit.scheduler.world import World, queued, world
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.scheduler.node.node import Node
-    from tests.unit.scheduler.world import World
 
 PAGES = [f"http://h{i}.example/" for i in range(6)]
 

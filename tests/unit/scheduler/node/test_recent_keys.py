@@ -9,7 +9,7 @@ import pytest
 
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.node.control import FORGOTTEN
-from bigcrawl.scheduler.node.recent_keys import RecentKeys
+from bigcrawl.scheduler.node.link_graph import RecentKeys
 from tests.unit.scheduler.gates.test_speed import awaited
 from tests.unit.scheduler.world import world
 

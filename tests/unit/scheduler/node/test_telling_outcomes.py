@@ -12,19 +12,17 @@ import pytest
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.crawl.survey import survey
-from bigcrawl.scheduler.gates.fetched import FetchedBody
+from bigcrawl.scheduler.gates.interfaces import FetchedBody
 from bigcrawl.scheduler.owner import folding
-from bigcrawl.scheduler.records.outcomes import pack_keys, pack_outcomes, read_outcome, rule_hash
+from bigcrawl.scheduler.records.outcomes import Outcome, pack_keys, pack_outcomes, read_outcome, rule_hash
 from tests.support.keys import url_key
-from tests.unit.scheduler.world import queued, world
+from tests.unit.scheduler.world import World, queued, world
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
-    from bigcrawl.scheduler.records.outcomes import Outcome
-    from tests.unit.scheduler.world import World
 
 URL = "http://a.example/1"
 

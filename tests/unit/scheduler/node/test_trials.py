@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.scheduler.records.suspicion import Suspicion
-from tests.unit.scheduler.world import queued, world
+from bigcrawl.scheduler.records.at_gates import Suspicion
+from tests.unit.scheduler.world import World, queued, world
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.scheduler.records.held import HeldUrl
-    from tests.unit.scheduler.world import World
 
 HOST = "h0.example"
 PAGE = f"http://{HOST}/"

@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.running_time import FORGETTABLE_MS
+from bigcrawl.redisdb.crawl_clock import FORGETTABLE_MS
 from bigcrawl.scheduler.owner.inbox import MovedUrls
 from bigcrawl.scheduler.owner.parking import tend_snoozed
 from tests.unit.scheduler.gates.test_speed import awaited
 from tests.unit.scheduler.owner.test_doubt import HOST, PAGES, begun, snooze
-from tests.unit.scheduler.world import world
+from tests.unit.scheduler.world import World, world
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.scheduler.node.node import Node
-    from tests.unit.scheduler.world import World
 
 
 class Memory:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.features.copies.rows import FOUND, KINDS
+from bigcrawl.redisdb.crawl_clock import FORGETTABLE_MS
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
-from bigcrawl.redisdb.running_time import FORGETTABLE_MS
-from bigcrawl.scheduler.crawl.survey import survey
+from bigcrawl.scheduler.crawl.survey import Survey, survey
 from bigcrawl.scheduler.owner.durable_rounds import LOOK_MS
-from bigcrawl.scheduler.owner.owed_rows import OwedRows
+from bigcrawl.scheduler.owner.publishing import OwedRows
 from bigcrawl.scheduler.records.inbox_entry import OBSERVED
 from bigcrawl.scheduler.records.observed import owed_by_partition, owed_in
 from tests.support.observed_rows import pack_each, unpack_each
@@ -21,14 +21,12 @@ from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.content.pages import edited, page
 from tests.unit.content.test_near_copies import rows_of
 from tests.unit.features.copies.test_fold import Steps
-from tests.unit.scheduler.world import world
+from tests.unit.scheduler.world import World, world
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.scheduler.crawl.survey import Survey
     from bigcrawl.scheduler.node.node import Node
-    from tests.unit.scheduler.world import World
 
 KEYS = {1: 10, 2: 20, 3: 30}
 """Contents that are near copies of each other, by page."""

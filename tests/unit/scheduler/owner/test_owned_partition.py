@@ -19,9 +19,8 @@ from bigcrawl.revisiting.rules import PERIODIC
 from bigcrawl.revisiting.visit import Answer, Visit, next_visit
 from bigcrawl.scheduler.owner.claiming.bring_up import bring_up, inbox_looks
 from bigcrawl.scheduler.owner.durability import Durability
-from bigcrawl.scheduler.owner.hot.admit_calls import pack_keys, unpack_keys
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS, DueHeap
-from bigcrawl.scheduler.owner.hot.hot_set import AwayHosts, HotSet, InRedis
+from bigcrawl.scheduler.owner.hot.hot_set import AwayHosts, HotSet, InRedis, pack_keys, unpack_keys
 from bigcrawl.scheduler.owner.inbox import InboxReader
 from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
 from bigcrawl.scheduler.owner.step_schedule import StepSchedule
@@ -30,8 +29,7 @@ from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.body import with_known
 from bigcrawl.scheduler.records.inbox_entry import OUTCOMES, TIMED
 from bigcrawl.scheduler.records.outcomes import pack_outcome
-from bigcrawl.scheduler.records.queued_url import encode_batch
-from bigcrawl.scheduler.records.timed_url import TimedUrl, encode_timed
+from bigcrawl.scheduler.records.queued_url import QueuedUrl, TimedUrl, encode_batch, encode_timed
 from tests.support.running.tables import each
 from tests.unit.scheduler.world import connected, queued
 
@@ -40,7 +38,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 HOT = 64
 DEFAULTS = read_config({})

@@ -19,16 +19,14 @@ from bigcrawl.scheduler.node.loops import beat
 from bigcrawl.scheduler.owner.durable_rounds import DURABLE_AT_ONCE
 from bigcrawl.scheduler.owner.folding import INBOX_ENTRIES_AT_ONCE, INBOX_ENTRIES_EACH, shares_of
 from bigcrawl.scheduler.owner.hot.hot_share import LATE_MS
-from bigcrawl.scheduler.partition.file_work import FileWork
-from bigcrawl.scheduler.partition.yielding_files import ThrottledFiles
-from tests.unit.scheduler.world import queued, world
+from bigcrawl.scheduler.partition.file_work import FileWork, ThrottledFiles
+from tests.unit.scheduler.world import World, queued, world
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from bigcrawl.scheduler.node.node import Node
-    from tests.unit.scheduler.world import World
 
 PAGES = [f"http://h{i}.example/" for i in range(12)]
 

@@ -11,17 +11,16 @@ import pytest
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import RETIRED_MS
-from bigcrawl.scheduler.crawl.arrivals import Arrivals
+from bigcrawl.scheduler.crawl.joined_crawl import Arrivals
 from bigcrawl.scheduler.owner import parking as snoozed
 from bigcrawl.scheduler.owner.hot.hot_set import LOOK_MS
-from tests.unit.scheduler.world import queued, world
+from tests.unit.scheduler.world import World, queued, world
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.scheduler.records.held import HeldUrl
-    from tests.unit.scheduler.world import World
 
 DEAD = "dead.example"
 URLS = 30

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.scheduler.gates.fetched import FetchedBody
+from bigcrawl.scheduler.gates.interfaces import FetchedBody
 from tests.unit.scheduler.gates.test_speed import awaited
-from tests.unit.scheduler.world import queued, world
+from tests.unit.scheduler.world import World, queued, world
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.scheduler.node.node import Node
-    from tests.unit.scheduler.world import World
 
 HOST = "a.example"
 PAGES = [f"http://{HOST}/{page}" for page in range(3)]

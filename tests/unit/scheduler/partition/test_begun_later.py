@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.exceptions import OwnershipLostError, TransientStoreError
-from bigcrawl.scheduler.partition.copies import newest_manifest
+from bigcrawl.scheduler.partition.committed import newest_manifest
 from bigcrawl.scheduler.partition.directory import last_epoch
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.queued_url import encode_batch

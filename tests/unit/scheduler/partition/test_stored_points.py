@@ -21,7 +21,7 @@ from bigcrawl.features.copies.rows import pack_seen
 from bigcrawl.scheduler.crawl.missing import LostFilesError
 from bigcrawl.scheduler.owner.claiming.opening import is_older
 from bigcrawl.scheduler.owner.node_store import NodeStore
-from bigcrawl.scheduler.partition.copies import newest_manifest
+from bigcrawl.scheduler.partition.committed import newest_manifest
 from bigcrawl.scheduler.partition.directory import last_epoch
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.scheduler.partition import yielding_files as unhurried
-from bigcrawl.scheduler.partition.yielding_files import LOOK_S, PORTION_S, RESTS, ThrottledFiles
+from bigcrawl.scheduler.partition import file_work as unhurried
+from bigcrawl.scheduler.partition.file_work import LOOK_S, PORTION_S, RESTS, ThrottledFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,6 +9,7 @@ import pytest
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.scheduler.budgets.placement import TIERS
 from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
+from bigcrawl.scheduler.queues.fifo import Queues
 from bigcrawl.scheduler.queues.front_queues import (
     LEVELS,
     URGENT,
@@ -18,7 +19,6 @@ from bigcrawl.scheduler.queues.front_queues import (
     level_of,
     weights_of,
 )
-from bigcrawl.scheduler.queues.named_queues import Queues
 from bigcrawl.scheduler.queues.rescoring import RescoringRound
 from tests.support.running.tables import each
 from tests.support.worlds.partition_world import make_url

@@ -6,8 +6,8 @@ import pytest
 
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
-from bigcrawl.scheduler.queues.named_queues import Queues
-from bigcrawl.scheduler.queues.over_budget import OverBudgetQueue
+from bigcrawl.scheduler.queues.fifo import Queues
+from bigcrawl.scheduler.queues.turn_state import OverBudgetQueue
 from tests.support.worlds.partition_world import make_url
 
 if TYPE_CHECKING:

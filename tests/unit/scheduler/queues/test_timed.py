@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
-from bigcrawl.scheduler.queues.named_queues import Queues
+from bigcrawl.scheduler.queues.fifo import Queues
 from bigcrawl.scheduler.queues.timed import NEVER_S, TimedUrls
 from bigcrawl.scheduler.records.queued_url import QueuedUrl
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from bigcrawl.redisdb.running_time import FORGETTABLE_MS
+from bigcrawl.redisdb.crawl_clock import FORGETTABLE_MS
 from bigcrawl.redisdb.scripts import EndedUrl
 from bigcrawl.scheduler.records.held import HeldUrl, Stage
 from bigcrawl.scheduler.records.held_urls import CONFIRMED_MAX, HeldUrls

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from bigcrawl.scheduler.records.outcomes import pack_outcome
-from bigcrawl.scheduler.records.unread import PAGE_RULES, REASONS, detail_of, number_of, reason_of, rule_of
+from bigcrawl.scheduler.records.outcomes import (
+    PAGE_RULES,
+    REASONS,
+    detail_of,
+    number_of,
+    pack_outcome,
+    reason_of,
+    rule_of,
+)
 from bigcrawl.stats import SCRAPY_STATS
 from tests.support.running.tables import each
 

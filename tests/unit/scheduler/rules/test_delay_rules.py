@@ -9,7 +9,7 @@ import pytest
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.gates.delays import HostDelays
-from bigcrawl.scheduler.gates.spaces import PolitenessSpaces, group_function
+from bigcrawl.scheduler.gates.passages import PolitenessSpaces, group_function
 from bigcrawl.scheduler.node.control import DELAYED
 from bigcrawl.scheduler.rules.delay_rules import NO_DELAYS, DelayBook, DelayRule, delays_in_force, parse_delays
 from bigcrawl.url.domain import PublicSuffixes

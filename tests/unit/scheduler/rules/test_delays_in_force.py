@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.scheduler.rules.delays_in_force import delays_text
+from bigcrawl.scheduler.rules.delay_rules import delays_text
 from tests.unit.scheduler.world import make_config
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.scheduler.rules.head_rules import HeadRules
+from bigcrawl.scheduler.rules.page_rules import HeadRules
 from tests.unit.scheduler.world import make_config
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.scheduler.records.unread import PAGE_RULES, number_of, rule_of
+from bigcrawl.scheduler.records.outcomes import PAGE_RULES, number_of, rule_of
 from bigcrawl.scheduler.rules.languages import MARKUP, SAMPLE, _load_model, visible_text
 from bigcrawl.scheduler.rules.page_rules import TEXT_BYTES, PageRules, parse_page_rules
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.rules.budget_rules import parse_rules
-from bigcrawl.scheduler.rules.rule_book import NO_LIMITS, RuleBook
+from bigcrawl.scheduler.rules.budget_rules import NO_LIMITS, RuleBook, parse_rules
 from bigcrawl.url.domain import PublicSuffixes
 from tests.support.keys import pld_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bigcrawl.scheduler.rules.rule_book import Limits
+    from bigcrawl.scheduler.rules.budget_rules import Limits
 
 SUFFIXES = PublicSuffixes.bundled()
 

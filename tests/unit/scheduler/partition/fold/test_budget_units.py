@@ -13,7 +13,7 @@ from bigcrawl.scheduler.budgets.allowances import EffectiveBudgets
 from bigcrawl.scheduler.budgets.policies import UnlimitedBudgets
 from bigcrawl.scheduler.budgets.units import BudgetUnits
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
-from bigcrawl.scheduler.rules.rule_book import RuleBook
+from bigcrawl.scheduler.rules.budget_rules import RuleBook
 from tests.support.keys import pld_key
 from tests.support.worlds.partition_world import PartitionWorld, SetBudgets, make_edges, make_url, pld_of
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bigcrawl.drum.files import DiskFiles
-from bigcrawl.scheduler.partition.fold.edges import EdgesFormatError, decode_edges, edge_keys, new_targets
+from bigcrawl.scheduler.partition.fold.seen import EdgesFormatError, decode_edges, edge_keys, new_targets
 from bigcrawl.scheduler.partition.tables import NO_TABLES, Tables
 from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
 from tests.support.keys import pld_key

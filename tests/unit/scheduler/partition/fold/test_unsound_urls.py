@@ -13,8 +13,7 @@ from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.body import address_or_none
 from bigcrawl.scheduler.records.queued_url import QueuedUrl, decode_batch, encode_batch
 from bigcrawl.scheduler.rules.blacklist import Blacklist
-from bigcrawl.scheduler.rules.budget_rules import parse_rules
-from bigcrawl.scheduler.rules.rule_book import RuleBook
+from bigcrawl.scheduler.rules.budget_rules import RuleBook, parse_rules
 from tests.support.keys import pld_key
 from tests.support.worlds.partition_world import make_url, pld_of
 

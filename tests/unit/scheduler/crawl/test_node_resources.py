@@ -12,8 +12,8 @@ import pytest
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.links import extract_links
-from bigcrawl.scheduler.crawl.capacity.node_resources import AGAIN_MS, LEAST, NodeResources, free_bytes, pages_per_s
 from bigcrawl.scheduler.crawl.membership import Membership
+from bigcrawl.scheduler.crawl.node_resources import AGAIN_MS, LEAST, NodeResources, free_bytes, pages_per_s
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,7 +107,7 @@ def test_unknown_bandwidth_ends_the_start(tmp_path: Path, speed: str) -> None:
 
 def test_speed_is_that_of_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process in which reading a page takes ten times as long measures less."""
-    from bigcrawl.scheduler.crawl.capacity import node_resources
+    from bigcrawl.scheduler.crawl import node_resources
 
     fast = pages_per_s()
     monkeypatch.setattr(node_resources, "extract_links", lambda page: [extract_links(page) for _ in range(10)][-1])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.scheduler.node.life import departure
+from bigcrawl.scheduler.node import life
 from bigcrawl.scheduler.node.loops import beat
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.unit.scheduler.node.test_node import seed
@@ -117,8 +117,8 @@ def test_last_words_take_as_long_as_nobody_waits(
     looks: int | None,
 ) -> None:
     """A slow disk is waited for, and the lease is kept; a signal ends that, and there is a summary all the same."""
-    monkeypatch.setattr(departure, "LEAST_S", 0)
-    monkeypatch.setattr(departure, "LOOK_S", 0)
+    monkeypatch.setattr(life, "LEAST_S", 0)
+    monkeypatch.setattr(life, "LOOK_S", 0)
     monkeypatch.setattr(beat, "BEAT_S", 0.001)
 
     async def scenario() -> None:

@@ -1,1 +1,0 @@
-"""The capacity that a node takes from its machine."""
