@@ -7,6 +7,7 @@ epoch, value of each column, ...]`. New columns are appended, so the values that
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgpack
@@ -51,88 +52,63 @@ class Sample:
 class Column:
     """One figure of a sample. A `counter` only grows over the crawl; a `gauge` goes up and down."""
 
-    name: str
     kind: str
+    name: str
     unit: str
     meaning: str
     take: Callable[[Sample], int]
 
 
+_counter, _gauge = partial(Column, "counter"), partial(Column, "gauge")
+
 # Add columns at the end: a row has their values in this order.
 COLUMNS: Final[tuple[Column, ...]] = (
-    Column("pages", "counter", "URLs", "Ended with an answer.", lambda of: of.seen.pages),
-    Column(
-        "status_2xx", "counter", "URLs", "Ended with a status of 200 to 299.", lambda of: of.counts_below("status:2")
+    _counter("pages", "URLs", "Ended with an answer.", lambda of: of.seen.pages),
+    _counter("status_2xx", "URLs", "Ended with a status of 200 to 299.", lambda of: of.counts_below("status:2")),
+    _counter("status_3xx", "URLs", "Ended with a status of 300 to 399.", lambda of: of.counts_below("status:3")),
+    _counter("status_4xx", "URLs", "Ended with a status of 400 to 499.", lambda of: of.counts_below("status:4")),
+    _counter("status_5xx", "URLs", "Ended with a status of 500 to 599.", lambda of: of.counts_below("status:5")),
+    _counter("errors", "URLs", "Ended without an answer, after retries.", lambda of: of.counts_below("error:")),
+    _counter("dropped", "URLs", "Ended without being fetched.", lambda of: of.counts_below("dropped:")),
+    _counter(
+        "robots_forbidden", "URLs", "Of those, URLs that robots.txt forbids.", lambda of: of.count("dropped:forbidden")
     ),
-    Column(
-        "status_3xx", "counter", "URLs", "Ended with a status of 300 to 399.", lambda of: of.counts_below("status:3")
-    ),
-    Column(
-        "status_4xx", "counter", "URLs", "Ended with a status of 400 to 499.", lambda of: of.counts_below("status:4")
-    ),
-    Column(
-        "status_5xx", "counter", "URLs", "Ended with a status of 500 to 599.", lambda of: of.counts_below("status:5")
-    ),
-    Column(
-        "errors", "counter", "URLs", "Ended without an answer, after retries.", lambda of: of.counts_below("error:")
-    ),
-    Column("dropped", "counter", "URLs", "Ended without being fetched.", lambda of: of.counts_below("dropped:")),
-    Column(
-        "robots_forbidden",
-        "counter",
-        "URLs",
-        "Of those, URLs that robots.txt forbids.",
-        lambda of: of.count("dropped:forbidden"),
-    ),
-    Column("retries", "counter", "tries", "Tries that were repeated.", lambda of: of.counts_below("retried:")),
-    Column("robots_fetches", "counter", "fetches", "Requests for robots.txt.", lambda of: of.count("robots")),
-    Column(
-        "bytes", "counter", "bytes", "Bodies as transferred, repeated tries included.", lambda of: of.count("bytes")
-    ),
-    Column("ended", "counter", "URLs", "Ended, with any outcome.", lambda of: of.count("ended")),
-    Column("sent", "counter", "URLs", "Sent to inboxes, before the seen check.", lambda of: of.count("appended_urls")),
-    Column(
-        "duplicates", "counter", "URLs", "Dropped because they were seen before.", lambda of: of.count("duplicates")
-    ),
-    Column("lost", "counter", "URLs", "Lost by a Redis that forgot them.", lambda of: of.count("lost")),
-    Column("seen", "gauge", "URLs", "Distinct URLs of the crawl: keys in URLSeen.", lambda of: of.count("seen")),
-    Column("urls_inbox", "gauge", "URLs", "In inboxes.", lambda of: of.seen.urls_inbox),
-    Column("urls_disk", "gauge", "URLs", "On disk.", lambda of: of.seen.urls_disk),
-    Column("urls_queued", "gauge", "URLs", "In back queues, in Redis.", lambda of: of.seen.urls_queued),
-    Column("urls_taken", "gauge", "URLs", "Taken by nodes.", lambda of: of.seen.urls_taken),
-    Column(
-        "urls_withheld",
-        "gauge",
-        "URLs",
-        "On disk, and the crawl does not wait for them.",
-        lambda of: of.count("withheld"),
-    ),
-    Column("urls_damaged", "gauge", "URLs", "In partitions with a damaged file.", lambda of: of.seen.urls_damaged),
-    Column("dead", "gauge", "URLs", "Dead letters: they kill or hang their node.", lambda of: of.count("dead")),
-    Column("rejected", "gauge", "entries", "Inbox entries that could not be read.", lambda of: of.count("rejected")),
-    Column("hosts_ready", "gauge", "hosts", "Due now.", lambda of: of.seen.hosts_ready),
-    Column("hosts_waiting", "gauge", "hosts", "Not due yet.", lambda of: of.seen.hosts_waiting),
-    Column("hosts_busy", "gauge", "hosts", "With a URL taken.", lambda of: of.seen.hosts_busy),
-    Column("hosts_snoozed", "gauge", "hosts", "Resting for a minute or more.", lambda of: of.seen.hosts_snoozed),
-    Column("hosts_retired", "gauge", "hosts", "Failed too often.", lambda of: of.seen.hosts_retired),
-    Column("nodes", "gauge", "nodes", "Alive.", lambda of: len(of.reports)),
-    Column("partitions_owned", "gauge", "partitions", "With an owner.", lambda of: of.seen.owned),
-    Column("partitions_damaged", "gauge", "partitions", "With a damaged file.", lambda of: of.count("damaged")),
-    Column("started", "gauge", "requests", "In Scrapy's engine, of all nodes.", lambda of: of.started),
-    Column("outbox", "gauge", "URLs", "In outboxes: not in Redis yet.", lambda of: of.reported("outbox")),
-    Column("items", "counter", "items", "Scraped items that no pipeline dropped.", lambda of: of.made.items),
-    Column("log_warnings", "counter", "lines", "Warnings in the logs of all nodes.", lambda of: of.made.warnings),
-    Column("log_errors", "counter", "lines", "Errors in the logs of all nodes.", lambda of: of.made.errors),
-    Column(
+    _counter("retries", "tries", "Tries that were repeated.", lambda of: of.counts_below("retried:")),
+    _counter("robots_fetches", "fetches", "Requests for robots.txt.", lambda of: of.count("robots")),
+    _counter("bytes", "bytes", "Bodies as transferred, repeated tries included.", lambda of: of.count("bytes")),
+    _counter("ended", "URLs", "Ended, with any outcome.", lambda of: of.count("ended")),
+    _counter("sent", "URLs", "Sent to inboxes, before the seen check.", lambda of: of.count("appended_urls")),
+    _counter("duplicates", "URLs", "Dropped because they were seen before.", lambda of: of.count("duplicates")),
+    _counter("lost", "URLs", "Lost by a Redis that forgot them.", lambda of: of.count("lost")),
+    _gauge("seen", "URLs", "Distinct URLs of the crawl: keys in URLSeen.", lambda of: of.count("seen")),
+    _gauge("urls_inbox", "URLs", "In inboxes.", lambda of: of.seen.urls_inbox),
+    _gauge("urls_disk", "URLs", "On disk.", lambda of: of.seen.urls_disk),
+    _gauge("urls_queued", "URLs", "In back queues, in Redis.", lambda of: of.seen.urls_queued),
+    _gauge("urls_taken", "URLs", "Taken by nodes.", lambda of: of.seen.urls_taken),
+    _gauge("urls_withheld", "URLs", "On disk, and the crawl does not wait for them.", lambda of: of.count("withheld")),
+    _gauge("urls_damaged", "URLs", "In partitions with a damaged file.", lambda of: of.seen.urls_damaged),
+    _gauge("dead", "URLs", "Dead letters: they kill or hang their node.", lambda of: of.count("dead")),
+    _gauge("rejected", "entries", "Inbox entries that could not be read.", lambda of: of.count("rejected")),
+    _gauge("hosts_ready", "hosts", "Due now.", lambda of: of.seen.hosts_ready),
+    _gauge("hosts_waiting", "hosts", "Not due yet.", lambda of: of.seen.hosts_waiting),
+    _gauge("hosts_busy", "hosts", "With a URL taken.", lambda of: of.seen.hosts_busy),
+    _gauge("hosts_snoozed", "hosts", "Resting for a minute or more.", lambda of: of.seen.hosts_snoozed),
+    _gauge("hosts_retired", "hosts", "Failed too often.", lambda of: of.seen.hosts_retired),
+    _gauge("nodes", "nodes", "Alive.", lambda of: len(of.reports)),
+    _gauge("partitions_owned", "partitions", "With an owner.", lambda of: of.seen.owned),
+    _gauge("partitions_damaged", "partitions", "With a damaged file.", lambda of: of.count("damaged")),
+    _gauge("started", "requests", "In Scrapy's engine, of all nodes.", lambda of: of.started),
+    _gauge("outbox", "URLs", "In outboxes: not in Redis yet.", lambda of: of.reported("outbox")),
+    _counter("items", "items", "Scraped items that no pipeline dropped.", lambda of: of.made.items),
+    _counter("log_warnings", "lines", "Warnings in the logs of all nodes.", lambda of: of.made.warnings),
+    _counter("log_errors", "lines", "Errors in the logs of all nodes.", lambda of: of.made.errors),
+    _gauge(
         "bytes_sent_s",
-        "gauge",
         "bytes/s",
         "Of requests, before encryption, over ten seconds.",
         lambda of: of.reported("sent_bytes_s"),
     ),
-    Column(
-        "look_ups_s", "gauge", "look-ups/s", "Of names, over ten seconds.", lambda of: round(of.reported("look_ups_s"))
-    ),
+    _gauge("look_ups_s", "look-ups/s", "Of names, over ten seconds.", lambda of: round(of.reported("look_ups_s"))),
 )
 
 
