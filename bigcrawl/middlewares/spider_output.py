@@ -4,25 +4,42 @@ Scrapy makes two tasks and a queue for each page's output, even if there is none
 frontier, and few pages have items. Here they are made only with a page's first output.
 
 Each of Scrapy's spider middlewares checks at every page whether it was given a deprecated argument. It never is here,
-so the methods that these checks wrap are called directly.
+so the methods that these checks wrap are called directly. Its middlewares that change only Requests see nothing of a
+page's output before its first Request. A callback that yields its output is called at once, where Scrapy waits for two
+turns of the event loop and looks for a `return` in the callback's source.
 """
 
 from __future__ import annotations
 
+import inspect
+from collections import deque
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
+from scrapy import Request, Spider
+from scrapy.spidermiddlewares.depth import DepthMiddleware
+from scrapy.spidermiddlewares.referer import RefererMiddleware
+from scrapy.spidermiddlewares.start import StartSpiderMiddleware
+from scrapy.spidermiddlewares.urllength import UrlLengthMiddleware
+from scrapy.utils.misc import warn_on_generator_with_return_value
+from scrapy.utils.spider import iterate_spider_output
 from twisted.python.failure import Failure
 
 from bigcrawl.downloads.middleware import without_look
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine, Iterable
 
-    from scrapy import Request
     from scrapy.core.scraper import Scraper
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+
+    OutputMethod = Callable[..., AsyncIterator[Any]]
+
+_FOR_REQUESTS: Final = (DepthMiddleware, RefererMiddleware, StartSpiderMiddleware, UrlLengthMiddleware)
+_CALLBACKS_REMEMBERED: Final = 64
+_PARSE: Final = getattr(Spider, "_parse", None)  # calls `parse`; Scrapy's own spiders may do more
 
 
 def simplify_output(crawler: Crawler) -> None:
@@ -42,9 +59,72 @@ def simplify_output(crawler: Crawler) -> None:
         await handle(result, request, response)
 
     scraper.handle_spider_output_async = handle_output  # type: ignore[method-assign]
-    methods = scraper.spidermw.methods["process_spider_output"]
-    for at, method in enumerate(methods):
-        methods[at] = method and without_look(method)
+    methods = scraper.spidermw.methods
+    methods["process_spider_output"] = _joined(
+        [method and without_look(method) for method in methods["process_spider_output"]]
+    )
+    scraper.call_spider_async = _direct_call(scraper, crawler)  # type: ignore[method-assign]
+
+
+def _direct_call(scraper: Scraper, crawler: Crawler) -> Callable[..., Coroutine[Any, Any, Any]]:
+    """Return a method in place of the scraper's that calls a page's callback at once if it is a generator."""
+    call = scraper.call_spider_async
+
+    @lru_cache(_CALLBACKS_REMEMBERED)
+    def is_generator(callback: Callable[..., Any]) -> bool:
+        assert crawler.spider is not None
+        warn_on_generator_with_return_value(crawler.spider, callback)
+        return inspect.isasyncgenfunction(callback) or inspect.isgeneratorfunction(callback)
+
+    async def call_callback(result: Response | Failure, request: Request) -> Any:
+        if isinstance(result, Failure) or result.request is None:
+            return await call(result, request)
+        callback, spider = result.request.callback, crawler.spider
+        if callback is None and getattr(type(spider), "_parse", None) is _PARSE:
+            callback = getattr(spider, "parse", None)
+        if not (inspect.ismethod(callback) and is_generator(callback)):
+            return await call(result, request)
+        return iterate_spider_output(callback(result, **result.request.cb_kwargs))
+
+    return call_callback
+
+
+def _joined(methods: Iterable[OutputMethod | None]) -> deque[OutputMethod | None]:
+    """Join adjacent methods of middlewares that change only Requests into one, in the place of the last of them."""
+    joined: deque[OutputMethod | None] = deque()
+    run: list[OutputMethod] = []
+    for method in methods:
+        if method is None or type(getattr(method, "__self__", None)) not in _FOR_REQUESTS:
+            run = []
+            joined.append(method)
+            continue
+        if run:
+            joined[-1] = None
+        run = [*run, method]
+        joined.append(_for_requests(run))
+    return joined
+
+
+def _for_requests(methods: list[OutputMethod]) -> OutputMethod:
+    def through_all(response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        for method in methods:
+            result = method(response=response, result=result)
+        return result
+
+    async def process_spider_output(response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        if "depth" not in response.meta:  # the first method sets it before the callback runs
+            async for output in through_all(response, result):
+                yield output
+            return
+        async for output in result:
+            if isinstance(output, Request):
+                async for each in through_all(response, _ResumedOutput(output, result)):
+                    yield each
+                return
+            if output is not None:
+                yield output
+
+    return process_spider_output
 
 
 async def _resume_after_first(

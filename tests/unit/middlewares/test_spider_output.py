@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
+from types import MethodType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -37,45 +37,65 @@ class Eater:
         return [{"healed": True}] if isinstance(exception, LookupError) else None
 
 
-def none(response: Any) -> None:
+def none(spider: Any, response: Any) -> None:
     pass
 
 
-def eaten(response: Any) -> list[str]:
+def eaten(spider: Any, response: Any) -> list[str]:
     return ["eaten"]
 
 
-def mixed(response: Any) -> Iterator[Any]:
+def takes_what_is_none(spider: Any, response: Any) -> Iterator[Any]:
+    yield from (None, {"a": 1}, None, Request(URL + "x" * 3_000), Request(URL + "next"), None)
+
+
+def returns(spider: Any, response: Any) -> Any:
+    yield {"a": 1}
+    return 1
+
+
+def mixed(spider: Any, response: Any) -> Iterator[Any]:
     yield from ("eaten", {"a": 1}, Request(URL + "next"), {"b": 2}, "eaten")
 
 
-def broken(response: Any) -> Iterator[Any]:
+def broken(spider: Any, response: Any) -> Iterator[Any]:
     yield {"a": 1}
     raise ValueError("broken")
 
 
-def broken_at_once(response: Any) -> Iterator[Any]:
+def broken_at_once(spider: Any, response: Any) -> Iterator[Any]:
     yield from (1 // 0 for _ in "a")
 
 
-def healed(response: Any) -> Iterator[Any]:
+def healed(spider: Any, response: Any) -> Iterator[Any]:
     yield from map("0".__getitem__, [1])
 
 
-def fails_outside(response: Any) -> list[Any]:
+def fails_outside(spider: Any, response: Any) -> list[Any]:
     return ["fails", {"a": 1}]
 
 
-async def asynchronous(response: Any) -> AsyncIterator[Any]:
+async def asynchronous(spider: Any, response: Any) -> AsyncIterator[Any]:
     yield {"a": 1}
     await asyncio.sleep(0)
     yield "eaten"
 
 
-CALLBACKS = (none, eaten, mixed, broken, broken_at_once, healed, fails_outside, asynchronous)
+CALLBACKS = (
+    none,
+    eaten,
+    takes_what_is_none,
+    returns,
+    mixed,
+    broken,
+    broken_at_once,
+    healed,
+    fails_outside,
+    asynchronous,
+)
 
 
-async def outcome(callback: Callable[..., Any], *, simplified: bool) -> list[Any]:
+async def outcome(callback: Callable[..., Any], depth: int | None, *, simplified: bool) -> list[Any]:
     """What a page comes to: items, requests and errors in their order, the page's depth, and the scraper's rest."""
     crawler = new_crawler(SPIDER_MIDDLEWARES={Eater: 10}, CONCURRENT_ITEMS=1)
     seen: list[Any] = []
@@ -94,17 +114,20 @@ async def outcome(callback: Callable[..., Any], *, simplified: bool) -> list[Any
     if simplified:
         simplify_output(crawler)
     await scraper.open_spider_async()
-    request = Request(URL, callback=callback)
+    request = Request(
+        URL, callback=MethodType(callback, crawler.spider), meta={} if depth is None else {"depth": depth}
+    )
     response = TextResponse(URL, request=request, body=b"")
     await maybe_deferred_to_future(scraper.enqueue_scrape(response, request))
     assert scraper.slot is not None
     return [*seen, response.meta.get("depth"), scraper.slot.is_idle(), scraper.slot.active_size]
 
 
+@pytest.mark.parametrize("depth", [None, 3])
 @pytest.mark.parametrize("callback", CALLBACKS, ids=lambda callback: callback.__name__)
-def test_a_page_comes_to_what_scrapy_makes_of_it(callback: Callable[..., Any]) -> None:
-    wanted = asyncio.run(outcome(callback, simplified=False))
-    assert asyncio.run(outcome(callback, simplified=True)) == wanted
+def test_a_page_comes_to_what_scrapy_makes_of_it(callback: Callable[..., Any], depth: int | None) -> None:
+    wanted = asyncio.run(outcome(callback, depth, simplified=False))
+    assert asyncio.run(outcome(callback, depth, simplified=True)) == wanted
 
 
 def test_only_scrapys_look_for_a_spider_is_passed_by() -> None:
