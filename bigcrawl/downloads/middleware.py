@@ -1,24 +1,33 @@
-"""Calls a project's downloader middlewares as Scrapy does, but awaits only awaitable results: 40 fewer a page."""
+"""Calls a project's downloader middlewares as Scrapy does, but awaits only awaitable results: 40 fewer a page.
+
+Scrapy's middlewares that only add the same headers to each request are called once, and their headers copied.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 from functools import cached_property, partial
+from itertools import groupby
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from scrapy.downloadermiddlewares.defaultheaders import DefaultHeadersMiddleware
+from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
+from scrapy.downloadermiddlewares.useragent import UserAgentMiddleware
 from scrapy.exceptions import _InvalidOutput
 from scrapy.http import Request, Response
 from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.python import global_object_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterable
 
     from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 
 _METHODS = ("process_request", "process_response", "process_exception")
+_ADDING_HEADERS: Final = (DefaultHeadersMiddleware, UserAgentMiddleware)
+_ADDING_ENCODINGS: Final = HttpCompressionMiddleware.process_request  # of its heirs, too
 
 
 class MiddlewareChain:
@@ -28,7 +37,8 @@ class MiddlewareChain:
     @cached_property
     def _bound_methods(self) -> dict[str, list[Callable[..., Any]]]:
         """The methods by name; bound late, because some need the spider."""
-        return {name: self._bind_methods(name) for name in _METHODS}
+        bound = {name: self._bind_methods(name) for name in _METHODS}
+        return {**bound, "process_request": list(_joined(bound["process_request"]))}
 
     async def run(
         self, download: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
@@ -87,6 +97,38 @@ class MiddlewareChain:
             return without_look(method)
         assert self._manager.crawler is not None
         return partial(method, spider=self._manager.crawler.spider)
+
+
+def _joined(methods: Iterable[Callable[..., Any]]) -> Iterable[Callable[..., Any]]:
+    """Yield the methods of requests, but one in place of each run of those that only add headers."""
+    for are_adding, run in groupby(methods, _adds_headers):
+        group = list(run)
+        yield from (_header_adder(group),) if are_adding else group
+
+
+def _adds_headers(method: Callable[..., Any]) -> bool:
+    owner = getattr(method, "__self__", None)
+    return type(owner) in _ADDING_HEADERS or getattr(type(owner), "process_request", None) is _ADDING_ENCODINGS
+
+
+def _header_adder(methods: list[Callable[..., Any]]) -> Callable[..., Any]:
+    """Return a function that adds the headers that these methods add to a request without any."""
+    bare = Request("http://bare.invalid/")
+    for method in methods:
+        method(request=bare)
+    added = list(dict.items(bare.headers))
+
+    def add_headers(request: Request) -> None:
+        headers = request.headers
+        for name, values in added:
+            dict.setdefault(headers, name, values.copy())
+
+    def call_each(request: Request) -> None:
+        for method in methods:
+            method(request=request)
+
+    # A request's encoding decides about other characters.
+    return add_headers if all(value.isascii() for _, values in added for value in values) else call_each
 
 
 def without_look(method: Callable[..., Any]) -> Callable[..., Any]:

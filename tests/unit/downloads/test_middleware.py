@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy import Request
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
+from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.exceptions import IgnoreRequest, ScrapyDeprecationWarning, _InvalidOutput
 from scrapy.http import Response
 from twisted.internet import defer
 
 from bigcrawl.downloads.middleware import MiddlewareChain
+from bigcrawl.middlewares.compression import CompressionMiddleware
 from tests.unit.downloads.crawlers import new_crawler
 
 if TYPE_CHECKING:
@@ -193,6 +195,27 @@ def test_request_handled_while_another_waits_is_not_mixed_up_with_it() -> None:
         return [(await one).url for one in work]
 
     assert asyncio.run(whole()) == [f"{URL}{n}" for n in range(5)]
+
+
+@pytest.mark.parametrize("agent", ["bot/1.0", "böt/1.0"])
+@pytest.mark.parametrize(
+    "given", [{}, {"headers": {"accept": "text/*", "X-Own": "1"}}, {"encoding": "latin-1", "headers": {"TE": "gzip"}}]
+)
+def test_headers_that_scrapys_middlewares_add_are_added(agent: str, given: dict[str, Any]) -> None:
+    """Under the same names, in the same order, in the request's encoding, and each request has its own."""
+    crawler = new_crawler(
+        USER_AGENT=agent,
+        DOWNLOADER_MIDDLEWARES={HttpCompressionMiddleware: None, CompressionMiddleware: 590, Sync: 450},
+    )
+    manager = DownloaderMiddlewareManager.from_crawler(crawler)
+    chain = MiddlewareChain(manager)
+    requests = [Request(URL, **given) for _ in range(3)]
+    asyncio.run(manager.download_async(download, requests[0]))
+    asyncio.run(chain.run(download, requests[1]))
+    requests[1].headers.appendlist("Accept", "text/plain")
+    asyncio.run(chain.run(download, requests[2]))
+    assert len(requests[0].headers) >= 4
+    assert list(dict.items(requests[2].headers)) == list(dict.items(requests[0].headers))
 
 
 def test_cancelled_request_meets_no_exception_middleware() -> None:
