@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import RewoundError
 from bigcrawl.redisdb.scripts.call import Call, Identity, parse_if_owned
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from bigcrawl.redisdb.keys import PartitionKeys
+    from bigcrawl.redisdb.scripts.call import Value
 
 
 def admit_urls(
@@ -29,7 +31,7 @@ def admit_urls(
     `chosen` counts the URLs of all batches so far, `left_out` this batch's URLs that have ended since. Hosts without a
     record are due `head_start_ms` earlier.
     """
-    flat = tuple(value for url in urls for value in url)
+    flat: Iterable[Value] = chain.from_iterable(urls)
 
     def parse(reply: int) -> bool:
         if reply == -2:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb.scripts.call import Call, Identity, Value, parse_if_owned
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from bigcrawl.redisdb.keys import PartitionKeys
 
@@ -69,7 +70,7 @@ def trim_partition(
     keys: PartitionKeys, identity: Identity, inbox_id: str, batch_number: int, state: dict[str, Value]
 ) -> Call[int]:
     """Trim the inbox and the keys of durable batches, and publish the owner's counts."""
-    flat = tuple(value for pair in state.items() for value in pair)
+    flat: Iterable[Value] = chain.from_iterable(state.items())
     return Call(
         "trim_partition",
         (keys.owner, keys.state, keys.inbox, keys.batches),
