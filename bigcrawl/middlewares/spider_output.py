@@ -19,10 +19,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import Request, Spider
 from scrapy.spidermiddlewares.depth import DepthMiddleware
+from scrapy.spidermiddlewares.httperror import HttpErrorMiddleware
 from scrapy.spidermiddlewares.referer import RefererMiddleware
 from scrapy.spidermiddlewares.start import StartSpiderMiddleware
 from scrapy.spidermiddlewares.urllength import UrlLengthMiddleware
+from scrapy.utils.asyncgen import as_async_generator
+from scrapy.utils.deprecate import argument_is_required
 from scrapy.utils.misc import warn_on_generator_with_return_value
+from scrapy.utils.python import MutableAsyncChain
 from scrapy.utils.spider import iterate_spider_output
 from twisted.python.failure import Failure
 
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
 
     from scrapy.core.scraper import Scraper
+    from scrapy.core.spidermw import SpiderMiddlewareManager
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
@@ -64,6 +69,8 @@ def simplify_output(crawler: Crawler) -> None:
         [method and without_look(method) for method in methods["process_spider_output"]]
     )
     scraper.call_spider_async = _direct_call(scraper, crawler)  # type: ignore[method-assign]
+    if _is_plain(scraper.spidermw):
+        scraper.spidermw.scrape_response_async = _direct_scrape(scraper.spidermw)  # type: ignore[method-assign, assignment]
 
 
 def _direct_call(scraper: Scraper, crawler: Crawler) -> Callable[..., Coroutine[Any, Any, Any]]:
@@ -87,6 +94,36 @@ def _direct_call(scraper: Scraper, crawler: Crawler) -> Callable[..., Coroutine[
         return iterate_spider_output(callback(result, **result.request.cb_kwargs))
 
     return call_callback
+
+
+def _is_plain(manager: SpiderMiddlewareManager) -> bool:
+    """Return whether no middleware handles errors of the output or wants the spider, besides `HttpErrorMiddleware`."""
+    handlers = filter(None, manager.methods["process_spider_exception"])
+    outputs = filter(None, manager.methods["process_spider_output"])
+    return all(type(getattr(method, "__self__", None)) is HttpErrorMiddleware for method in handlers) and not any(
+        argument_is_required(method, "spider") for method in outputs
+    )
+
+
+def _direct_scrape(manager: SpiderMiddlewareManager) -> Callable[..., Coroutine[Any, Any, AsyncIterator[Any]]]:
+    """Return a method in place of a plain manager's, which looks for errors behind each of its middlewares.
+
+    `HttpErrorMiddleware` handles only an error of the callback, and without output.
+    """
+    methods = [method for method in manager.methods["process_spider_output"] if method is not None]
+
+    async def scrape_response(call: Callable[..., Any], response: Response, request: Request) -> AsyncIterator[Any]:
+        try:
+            output = await manager._process_spider_input(call, response, request)
+            result = output if isinstance(output, AsyncIterator) else as_async_generator(output)
+        except Exception as error:  # noqa: BLE001 - of the callback or a middleware
+            return manager._process_spider_exception(response, error)
+        result = manager._evaluate_iterable(response, result, 0, MutableAsyncChain())
+        for method in methods:
+            result = method(response=response, result=result)
+        return result
+
+    return scrape_response
 
 
 def _joined(methods: Iterable[OutputMethod | None]) -> deque[OutputMethod | None]:

@@ -10,6 +10,7 @@ import pytest
 from scrapy import Request, signals
 from scrapy.core.scraper import Scraper
 from scrapy.http import TextResponse
+from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.decorators import inthread
 from scrapy.utils.defer import maybe_deferred_to_future
 
@@ -37,6 +38,21 @@ class Eater:
         return [{"healed": True}] if isinstance(exception, LookupError) else None
 
 
+class Helpless(Eater):
+    process_spider_exception = None  # type: ignore[assignment]
+
+
+class Old(Helpless):
+    """It wants the spider."""
+
+    async def process_spider_output(  # type: ignore[override]
+        self, response: Any, result: AsyncIterator[Any], spider: Any
+    ) -> AsyncIterator[Any]:
+        assert spider.name == "downloads"
+        async for output in super().process_spider_output(response, result):
+            yield output
+
+
 def none(spider: Any, response: Any) -> None:
     pass
 
@@ -52,6 +68,11 @@ def takes_what_is_none(spider: Any, response: Any) -> Iterator[Any]:
 def returns(spider: Any, response: Any) -> Any:
     yield {"a": 1}
     return 1
+
+
+def refuses(spider: Any, response: Any) -> Iterator[Any]:
+    yield {"a": 1}
+    raise HttpError(response)
 
 
 def mixed(spider: Any, response: Any) -> Iterator[Any]:
@@ -86,6 +107,7 @@ CALLBACKS = (
     eaten,
     takes_what_is_none,
     returns,
+    refuses,
     mixed,
     broken,
     broken_at_once,
@@ -95,9 +117,11 @@ CALLBACKS = (
 )
 
 
-async def outcome(callback: Callable[..., Any], depth: int | None, *, simplified: bool) -> list[Any]:
+async def outcome(
+    callback: Callable[..., Any], depth: int | None, eater: type, status: int = 200, *, simplified: bool
+) -> list[Any]:
     """What a page comes to: items, requests and errors in their order, the page's depth, and the scraper's rest."""
-    crawler = new_crawler(SPIDER_MIDDLEWARES={Eater: 10}, CONCURRENT_ITEMS=1)
+    crawler = new_crawler(SPIDER_MIDDLEWARES={eater: 10}, CONCURRENT_ITEMS=1)
     seen: list[Any] = []
     scraper = Scraper(crawler)
     crawl = lambda request: seen.append(("request", request.url, request.meta["depth"]))  # noqa: E731
@@ -117,17 +141,26 @@ async def outcome(callback: Callable[..., Any], depth: int | None, *, simplified
     request = Request(
         URL, callback=MethodType(callback, crawler.spider), meta={} if depth is None else {"depth": depth}
     )
-    response = TextResponse(URL, request=request, body=b"")
+    response = TextResponse(URL, status, request=request, body=b"")
     await maybe_deferred_to_future(scraper.enqueue_scrape(response, request))
     assert scraper.slot is not None
     return [*seen, response.meta.get("depth"), scraper.slot.is_idle(), scraper.slot.active_size]
 
 
+@pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
+@pytest.mark.parametrize("eater", [Eater, Helpless, Old])
 @pytest.mark.parametrize("depth", [None, 3])
 @pytest.mark.parametrize("callback", CALLBACKS, ids=lambda callback: callback.__name__)
-def test_a_page_comes_to_what_scrapy_makes_of_it(callback: Callable[..., Any], depth: int | None) -> None:
-    wanted = asyncio.run(outcome(callback, depth, simplified=False))
-    assert asyncio.run(outcome(callback, depth, simplified=True)) == wanted
+def test_a_page_comes_to_what_scrapy_makes_of_it(callback: Callable[..., Any], depth: int | None, eater: type) -> None:
+    wanted = asyncio.run(outcome(callback, depth, eater, simplified=False))
+    assert asyncio.run(outcome(callback, depth, eater, simplified=True)) == wanted
+
+
+@pytest.mark.parametrize("eater", [Eater, Helpless])
+def test_a_page_with_a_status_that_nobody_wants_meets_no_callback(eater: type) -> None:
+    wanted = asyncio.run(outcome(mixed, 3, eater, 404, simplified=False))
+    assert asyncio.run(outcome(mixed, 3, eater, 404, simplified=True)) == wanted
+    assert len(wanted) == 3
 
 
 def test_only_scrapys_look_for_a_spider_is_passed_by() -> None:
