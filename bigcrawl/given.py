@@ -1,18 +1,20 @@
-"""Checks of users' values, made at once, so that a traceback or log line shows the place."""
+"""Loads annexes and objects that settings name, and checks values of users at once, where an error shows the place."""
 
 from __future__ import annotations
 
-import importlib
 import math
+from importlib import import_module
+from importlib.util import find_spec
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bigcrawl.exceptions import ConfigError
+from bigcrawl.exceptions import ConfigError, MissingAnnexError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
 
 
 def whole_number(value: Any) -> int:
@@ -29,7 +31,7 @@ def import_object(setting: str, path: str) -> Any:
     """Return the object at a dotted path; importing it runs the project's code. Raises ConfigError."""
     module, _, name = path.rpartition(".")
     try:
-        return getattr(importlib.import_module(module), name)
+        return getattr(import_module(module), name)
     except Exception as error:
         raise ConfigError(f"{setting} is {path!r}, which cannot be imported: {error!r}") from error
 
@@ -61,3 +63,14 @@ def no_method(path: str, function: object) -> str:
         f"is {function!r}, which other processes cannot find: make it a method of the spider and write "
         f"{path}=self.NAME; what a lambda or a nested function has of its surroundings goes into cb_kwargs"
     )
+
+
+def has_annex(module: str) -> bool:
+    return find_spec(module.partition(".")[0]) is not None
+
+
+def load_module(name: str) -> ModuleType:
+    """Import a module; raise MissingAnnexError if its annex is not installed."""
+    if not has_annex(name):
+        raise MissingAnnexError(name.partition(".")[0])
+    return import_module(name)

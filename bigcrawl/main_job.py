@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bigcrawl.commands.annexes import load_module
 from bigcrawl.exceptions import BigcrawlError, ConfigError
+from bigcrawl.given import load_module
 from bigcrawl.logs.plain import plain
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import EmbeddedServer

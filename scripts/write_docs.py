@@ -245,7 +245,7 @@ def commands_page(page: str) -> str:
     inherited = options_added_by(super(Command, command).add_options)
     rows = {row: None for row in options_added_by(command.add_options) if row not in inherited}
     for action in ACTIONS.values():
-        if add_options := action.load("add_options"):  # an action may bring its own
+        if add_options := action.load("_options"):  # an action may bring its own
             rows |= dict.fromkeys(options_added_by(add_options))
     page = with_block(page, "commands", table(("command", "what it does"), actions))
     return with_block(page, "options", table(("option", "meaning"), rows))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from bigcrawl.commands.annexes import load_module
+from bigcrawl.given import load_module
 
 URLS_MAX = 10_000  # per call; a command line has no room for more
 
@@ -18,7 +18,7 @@ class Action(NamedTuple):
 
     Attributes:
         run: path of its function, below `bigcrawl.commands` unless in an annex, called with configuration, arguments
-            and options. A function `add_options` of the module adds options to a parser.
+            and options. A function of the same name and `_options` beside it adds options to a parser.
         about: what the action does, in one line.
         examples: the arguments of example calls.
         words: the action's arguments, `least` to `most` of them, for the usage line.
@@ -36,18 +36,20 @@ class Action(NamedTuple):
     begins_crawl: str = ""
     needs_crawl: bool = True
 
-    def load(self, name: str = "") -> Any:
-        """Return the action's function, or `name` in its module, or None; raise ConfigError if its annex is missing."""
+    def load(self, suffix: str = "") -> Any:
+        """Return the action's function, or the one with `suffix`, or None; raise ConfigError without its annex."""
         module, _, function = self.run.rpartition(".")
         inside = "" if module.startswith("bigcrawl_") else "bigcrawl.commands."
-        return getattr(load_module(f"{inside}{module}"), name or function, None)
+        return getattr(load_module(f"{inside}{module}"), function + suffix, None)
 
 
 ACTIONS: Final[dict[str, Action]] = {
     "status": Action("looking.status.status", "show the state of the crawl, running or not", ("", "--json")),
     "top": Action("looking.top.top", "watch the crawl in the terminal, live; q ends it", ("", "--once")),
     "history": Action(
-        "looking.history.history", "show the course of the crawl since its start", ("", "--hours 6 --rows 36", "--json")
+        "looking.activity.history",
+        "show the course of the crawl since its start",
+        ("", "--hours 6 --rows 36", "--json"),
     ),
     "dashboard": Action(
         "looking.dashboard.dashboard",
@@ -55,32 +57,34 @@ ACTIONS: Final[dict[str, Action]] = {
         ("", "-s BIGCRAWL_DASHBOARD_TOKEN_FILE=token.txt"),
     ),
     "recent": Action(
-        "looking.recent.recent", "show the last fetches, items, warnings and errors of all nodes", ("", "--json")
+        "looking.activity.recent", "show the last fetches, items, warnings and errors of all nodes", ("", "--json")
     ),
     "events": Action(
-        "looking.events.events", "show what happened to the crawl: nodes, orders, its begin and end", ("", "--json")
+        "looking.activity.events", "show what happened to the crawl: nodes, orders, its begin and end", ("", "--json")
     ),
-    "crawls": Action("looking.crawls.crawls", "list the crawls of this Redis", ("", "--json")),
+    "crawls": Action("looking.activity.crawls", "list the crawls of this Redis", ("", "--json")),
     "jobs": Action(
-        "looking.crawls.jobs",
+        "looking.activity.jobs",
         "list the jobs of a scrapyd",
         ("-s BIGCRAWL_DASHBOARD_SCRAPYD=http://127.0.0.1:6800",),
         needs_crawl=False,
     ),
     "nodes": Action("looking.status.nodes", "show the nodes, one by one", ("",)),
     "hosts": Action(
-        "looking.hosts.hosts",
+        "looking.sites.hosts",
         "list the hosts that Redis knows, by state",
         ("", "--state snoozed --sort failures", "example.com --sort waiting", '"*.edu" --limit 100'),
         "[HOST | PLD | PATTERN]",
         0,
         1,
     ),
-    "host": Action("looking.site.host", "show a host: rests, failures, queue", ("www.example.com",), "HOST", 1, 1),
-    "plds": Action("looking.plds.plds", "list the pay-level domains with most pages", ("", "--limit 100 --sort bytes")),
-    "pld": Action("looking.site.pld", "show a pay-level domain: budget, hosts, errors", ("example.com",), "PLD", 1, 1),
+    "host": Action("looking.sites.host", "show a host: rests, failures, queue", ("www.example.com",), "HOST", 1, 1),
+    "plds": Action(
+        "looking.sites.plds", "list the pay-level domains with most pages", ("", "--limit 100 --sort bytes")
+    ),
+    "pld": Action("looking.sites.pld", "show a pay-level domain: budget, hosts, errors", ("example.com",), "PLD", 1, 1),
     "errors": Action(
-        "looking.errors.errors",
+        "looking.sites.errors",
         "show the most frequent failures, by reason and site, with examples",
         ("", "--reason timeout --limit 20", "--pld example.com"),
     ),
@@ -97,7 +101,7 @@ ACTIONS: Final[dict[str, Action]] = {
         "estimate the size of a web from the random walks so far",
         ("", "--json"),
     ),
-    "verify": Action("looking.verify.verify", "list damaged files of the crawl", ("",)),
+    "verify": Action("repairing.repair.verify", "list damaged files of the crawl", ("",)),
     "repair": Action(
         "repairing.repair.repair",
         "take damaged partitions back to their last sound state, and show the loss",
@@ -158,7 +162,7 @@ ACTIONS: Final[dict[str, Action]] = {
         URLS_MAX,
     ),
     "awaken": Action(
-        "steering.awaken.awaken",
+        "repairing.requeue.awaken",
         "fetch again from hosts that failed too often",
         ("www.example.com", "--all"),
         "HOST... | --all",
@@ -166,7 +170,7 @@ ACTIONS: Final[dict[str, Action]] = {
         URLS_MAX,
     ),
     "rejected": Action(
-        "repairing.rejected.rejected",
+        "repairing.dead.rejected",
         "inbox entries that could not be read: list, read again, drop",
         ("", "--retry", "--drop"),
     ),
@@ -195,7 +199,7 @@ ACTIONS: Final[dict[str, Action]] = {
         URLS_MAX,
     ),
     "delay": Action(
-        "steering.delay.delay",
+        "steering.pace.delay",
         "show how long hosts rest; set delays by hand",
         ("www.example.com", "example.org --delay 2 --pld-delay 0.5", "example.org --unset"),
         "NAME",
@@ -220,7 +224,7 @@ ACTIONS: Final[dict[str, Action]] = {
         1,
     ),
     "changes": Action(
-        "moving.changes.changes",
+        "moving.page_lists.changes",
         "write which pages were added, have changed or are gone into a file",
         ("all.jsonl.zst", "news.jsonl --since 2026-11-25T06:00:00Z"),
         "FILE",
@@ -228,10 +232,15 @@ ACTIONS: Final[dict[str, Action]] = {
         1,
     ),
     "copies": Action(
-        "moving.copies.copies", "write which pages are copies of others into a file", ("copies.jsonl",), "FILE", 1, 1
+        "moving.page_lists.copies",
+        "write which pages are copies of others into a file",
+        ("copies.jsonl",),
+        "FILE",
+        1,
+        1,
     ),
     "import": Action(
-        "moving.import_from.import_from",
+        "moving.importing.import_from",
         "continue an exported crawl here, or that of another crawler",
         (
             "mycrawl.jsonl.zst",
@@ -241,7 +250,7 @@ ACTIONS: Final[dict[str, Action]] = {
         "FILE | DIR | REDIS-URL",
         1,
         1,
-        begins_crawl="moving.import_from.name_for",
+        begins_crawl="moving.importing.name_for",
     ),
     "pause": Action(
         "steering.pause.pause",
@@ -260,7 +269,7 @@ ACTIONS: Final[dict[str, Action]] = {
         URLS_MAX,
     ),
     "drain": Action(
-        "steering.drain.drain",
+        "steering.pause.drain",
         "end nodes; others take their partitions",
         ("node2", "--all"),
         "NODE... | --all",
@@ -268,7 +277,7 @@ ACTIONS: Final[dict[str, Action]] = {
         100,
     ),
     "discovery": Action(
-        "steering.discovery.discovery",
+        "steering.pause.discovery",
         "stop queueing links and drain the waiting URLs, or queue links again",
         ("", "off", "on"),
         "[on | off]",
@@ -279,7 +288,7 @@ ACTIONS: Final[dict[str, Action]] = {
         "steering.checkpoint.checkpoint", "have everything made durable now, and wait for it", ("", "--timeout 300")
     ),
     "speed": Action(
-        "steering.speed.speed",
+        "steering.pace.speed",
         "show and set the speed of the whole crawl",
         ("", '"80/s 08:00-18:00; 180/s"', "0/s", "--unset"),
         "[SPEED]",

@@ -107,7 +107,7 @@ def parser_of(name: str, program: str = PROGRAM) -> argparse.ArgumentParser:
     # Scrapy's parser has already read these; they are here for the help text.
     parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON object")
     parser.add_argument("-s", metavar="NAME=VALUE", default=argparse.SUPPRESS, help="a setting, as the crawl has it")
-    if add_options := action.load("add_options"):
+    if add_options := action.load("_options"):
         add_options(parser)
     return parser
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from bigcrawl.commands.annexes import load_module
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, MissingAnnexError
+from bigcrawl.given import load_module
 from bigcrawl.scheduler.adapter.registry import frontier_of, has_failed
 from bigcrawl.views.counted import NothingCountedError
 from bigcrawl.views.opened_crawl import in_crawl

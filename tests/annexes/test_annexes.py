@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # Where the package reaches an annex that a user asked for.
 REACHING = {
-    *("commands/actions.py", "commands/moving/import_from.py", "extensions/end_report.py", "main_job.py"),
+    *("commands/actions.py", "commands/moving/importing.py", "extensions/end_report.py", "main_job.py"),
     *("features/rendering/settings.py", "features/rendering/middlewares.py"),
     *("drum/drum.py", "sampling/__init__.py", "simweb/__init__.py", "spiders/sample.py"),
 }
@@ -90,7 +90,7 @@ def test_each_annex_says_what_it_is() -> None:
 
 
 def without_annexes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bigcrawl.commands.annexes.find_spec", lambda name: name if name == "bigcrawl" else None)
+    monkeypatch.setattr("bigcrawl.given.find_spec", lambda name: name if name == "bigcrawl" else None)
 
 
 @pytest.mark.parametrize(

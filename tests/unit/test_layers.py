@@ -175,7 +175,7 @@ def test_nothing_is_a_pickle(modules: dict[str, str]) -> None:
         ("drum/merge.py", "from bigcrawl.scheduler.adapter.request_codec import read", "layer above"),
         ("url/key.py", "def f():\n    import bigcrawl.links", "layer above"),
         ("warc/files.py", "from bigcrawl import drum", "neighbour"),
-        ("dashboard/files.py", "from bigcrawl.commands.looking.hosts import hosts_text", "layer above"),
+        ("dashboard/files.py", "from bigcrawl.commands.looking.sites import hosts_text", "layer above"),
         ("dashboard/actions.py", "RUN = 'bigcrawl.commands.running.run_action'", "layer above"),
         ("views/hosts.py", "from bigcrawl.metrics.table import TABLE", "neighbour"),
         ("links/page.py", "from bigcrawl.politeness import robots_policy", "neighbour"),

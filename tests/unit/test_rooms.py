@@ -160,7 +160,7 @@ def _folders(top: Path) -> set[str]:
     [
         ("scheduler/records/held.py", "from bigcrawl.scheduler.gates.interfaces import Closed", True),
         ("scheduler/gates/robots.py", "if TYPE_CHECKING:\n    from bigcrawl.scheduler.node.node import Node", True),
-        ("commands/steering/speed.py", "from bigcrawl.commands.looking.status import status_text", True),
+        ("commands/steering/pace.py", "from bigcrawl.commands.looking.status import status_text", True),
         ("bigcrawl_simweb/model/web.py", "from bigcrawl_simweb.serve.server import SimServer", True),
         ("scheduler/node/node.py", "from bigcrawl.scheduler.gates.interfaces import Closed", False),
         ("scheduler/scheduler.py", "from bigcrawl.scheduler.node.node import Node", False),

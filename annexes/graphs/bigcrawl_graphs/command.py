@@ -24,7 +24,7 @@ PAGES, HOSTS, PLDS = "pages", "hosts", "plds"
 KINDS: Final = (PAGES, HOSTS, PLDS)
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def graph_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--of", choices=KINDS, nargs="+", default=KINDS, help="which graphs; default: all three")
     parser.add_argument(
         "--as", dest="forms", choices=FORMS, nargs="+", default=(WEBGRAPH,), help="in which form; default: webgraph"

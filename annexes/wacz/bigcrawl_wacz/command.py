@@ -22,7 +22,7 @@ SUFFIXES: Final = (".warc.gz", ".warc")
 """Of files that readers of WACZ know."""
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def wacz_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--title", default="", help="the title of the archive; default: the name of the crawl")
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bigcrawl.commands.result import Result, named_lines
 from bigcrawl.commands.steering.budget import limits_text
-from bigcrawl.commands.steering.discovery import discovery_text
+from bigcrawl.commands.steering.pause import discovery_text
 from bigcrawl.scheduler.rules.callbacks import DAMAGED
 from bigcrawl.stats import SCRAPY_STATS
 from bigcrawl.stored.explaining import explain_stored
@@ -38,7 +38,7 @@ _WHERE = {
 }
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def explain_options(parser: argparse.ArgumentParser) -> None:
     text = "look for its page in the WARC files written since then; takes seconds per GiB"
     parser.add_argument("--find-page", action="store_true", help=text)
 

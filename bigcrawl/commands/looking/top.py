@@ -32,7 +32,7 @@ SNAPSHOT: Final = (120, 60)
 ENDS: Final = b"qQ\x03\x04"
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def top_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--once", action="store_true", help="print one snapshot and end; so it does if the output is no terminal")
     add("--every", type=float, default=EVERY_S, metavar="S", help=f"seconds between two looks; {EVERY_S:g} by default")

@@ -2,13 +2,17 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from bigcrawl.commands.inbox_sender import InboxSender
-from bigcrawl.commands.moving.import_crawl import crawl_for_import
+from bigcrawl.commands.moving.export_file import exported_crawl
+from bigcrawl.commands.moving.import_crawl import crawl_for_import, import_crawl
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError, RequestNotStorableError
+from bigcrawl.given import has_annex, load_module
 from bigcrawl.links import Links
+from bigcrawl.project_settings import crawl_name_of
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import ListKeys
 from bigcrawl.redisdb.scripts.entries import QueuePart, read_queue
@@ -20,7 +24,8 @@ from bigcrawl.url.canonical import UrlError, host_of
 from bigcrawl.views.opened_crawl import OpenedCrawl, server_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    import argparse
+    from collections.abc import Collection, Iterator, Sequence
 
     import numpy as np
     import numpy.typing as npt
@@ -205,3 +210,43 @@ def _about_source() -> Iterator[None]:
         yield
     except ConfigError as error:
         raise ConfigError(str(error).replace("BIGCRAWL_REDIS_URL", "the Redis to import from")) from None
+
+
+EXPORT: Final = "export"
+_SOURCES: Final = "bigcrawl_foreign.sources"
+
+
+def import_from_options(parser: argparse.ArgumentParser) -> None:
+    annex = load_module(_SOURCES) if has_annex(_SOURCES) else None
+    parser.add_argument(
+        "--from",
+        dest="source",
+        type=_check_source,
+        choices=annex and [EXPORT, *annex.SOURCES],
+        default=EXPORT,
+        help="what it is; an export by default",
+    )
+    if annex:
+        annex.add_options(parser)
+
+
+def _check_source(word: str) -> str:
+    """Return the name of a source; raise ConfigError if it needs the annex for other crawlers, which is missing."""
+    if word != EXPORT:
+        load_module(_SOURCES)
+    return word
+
+
+def name_for(opts: argparse.Namespace) -> str:
+    """Return the crawl's name as the export or the spider gives it; empty if neither does."""
+    if opts.source == EXPORT:
+        return exported_crawl(Path(opts.words[0]))
+    return crawl_name_of(opts.spider) if opts.spider else ""
+
+
+def import_from(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
+    """Import an export, or data of another crawler, into a crawl, which is begun if it does not exist."""
+    if opts.source == EXPORT:
+        return import_crawl(config, words, opts)
+    source = load_module(_SOURCES).SOURCES[opts.source](words[0], opts)
+    return import_source(config, source, opts.request_class)

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from bigcrawl.commands.pages.compact import compact_files
 from bigcrawl.commands.pages.extract import extract_page
-from bigcrawl.commands.pages.files import index_again, verify_files
-from bigcrawl.commands.pages.repair import repair_files
+from bigcrawl.commands.pages.files import index_again, repair_files, verify_files
 from bigcrawl.commands.pages.upload import upload_files
 from bigcrawl.exceptions import ConfigError
 
@@ -28,7 +27,7 @@ _VERBS: Final[Mapping[str, Callable[[Config, Sequence[str], argparse.Namespace],
 _WHERE: Final = "scrapy frontier warc"
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def warc_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--parquet", action="store_true", help="index: make Parquet files, too")
     parser.add_argument("--to", metavar="FILE", type=Path, help="extract: write the page's body here")
     parser.add_argument(

@@ -24,7 +24,7 @@ from bigcrawl.scheduler.partition.fold.admission import PartitionLimits
 from bigcrawl.scheduler.partition.partition import Partition
 from bigcrawl.scheduler.records.inbox_entry import BATCH
 from bigcrawl.scheduler.records.queued_url import BatchFormatError, decode_batch
-from bigcrawl.views.damage import damage_of
+from bigcrawl.views.damage import damage_of, missing_files
 from bigcrawl.views.opened_crawl import open_crawl, server_of
 
 if TYPE_CHECKING:
@@ -34,6 +34,14 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.scheduler.partition.manifest import Manifest
     from bigcrawl.views.opened_crawl import OpenedCrawl
+
+
+def verify(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
+    """Read all files of the crawl and list damaged ones; the exit status is 1 if there are any."""
+    damaged = [*damage_of(config), *missing_files(config)]
+    text = "\n".join(damaged) if damaged else f"crawl {config.crawl.name}: every file is sound"
+    return Result({"damaged": damaged}, text, 1 if damaged else 0)
+
 
 _ENTRIES_AT_ONCE = 256
 
@@ -57,7 +65,7 @@ class RepairPlan(NamedTuple):
     lost: int = 0
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def repair_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 

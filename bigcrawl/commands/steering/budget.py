@@ -25,7 +25,7 @@ _OPTIONS = {"budget": "urls"}
 OPTIONS = {_OPTIONS.get(limit, limit): limit for limit in LIMITS}
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def budget_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     for option, limit in OPTIONS.items():
         add(f"--{option}", type=int, metavar="N", help=LIMITS[limit].meaning)

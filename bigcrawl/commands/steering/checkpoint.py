@@ -30,7 +30,7 @@ _LOOK_S = 0.3
 _SHOWN_MAX = 20
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def checkpoint_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=float, default=WAIT_S, metavar="SECONDS", help=f"how long to wait; {WAIT_S:g} by default"
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def delete_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 

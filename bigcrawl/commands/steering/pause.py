@@ -1,14 +1,21 @@
-"""`scrapy frontier pause` and `resume`: a paused host or PLD is on the blacklist until it is resumed."""
+"""Stops nodes, sites, links or the whole crawl. A paused host or PLD is on the blacklist until it is resumed.
+
+Source of `discovery`: PolyBot §3.2 and §4.1, whose crawls ended in this way.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.commands.result import Result
 from bigcrawl.commands.steering.blacklist import change_blacklist
-from bigcrawl.scheduler.node.control import PAUSED
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.scheduler.node.control import DISCOVERY, DRAINED, PAUSED, Discovery
 from bigcrawl.scheduler.rules.blacklist import parse_entries
 from bigcrawl.views.opened_crawl import ids_of, in_crawl
+from bigcrawl.views.orders import discovery_data, read_discovery
 
 if TYPE_CHECKING:
     import argparse
@@ -72,3 +79,79 @@ async def _known_nodes(crawl: OpenedCrawl) -> set[str]:
     return await crawl.nodes() | {
         field.removeprefix(f"{PAUSED}:") for field in fields if field.startswith(f"{PAUSED}:")
     }
+
+
+WAIT_S = 60.0
+_LOOK_S = 0.5
+
+
+def drain_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--all", action="store_true", help="every node, also those that start meanwhile")
+
+
+def drain(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
+    """Ask nodes to end, and wait until they have; their URLs and partitions go to other nodes.
+
+    With --all the crawl is shut down; the usual command that starts it continues it. Takes some seconds, until running
+    fetches have ended. Raises ConfigError if a node has not ended within a minute.
+    """
+    if bool(words) == opts.all:
+        raise ConfigError("drain needs either nodes, or --all for every node")
+    nodes = in_crawl(config, _drain_nodes, words)
+    return Result({"drained": nodes}, "\n".join(f"the node has ended: {node}" for node in nodes) or "no node runs")
+
+
+async def _drain_nodes(crawl: OpenedCrawl, words: Sequence[str]) -> list[str]:
+    control = crawl.crawl_keys.control
+    living = await crawl.nodes()
+    meant = {word: ids_of(word, living) for word in words}
+    if unknown := [word for word in words if not meant[word]]:
+        raise ConfigError(f"no node {unknown[0]!r} runs; there are: {', '.join(sorted(living)) or 'none'}")
+    asked: set[str] = set()
+    wanted = {node for ids in meant.values() for node in ids} if words else living
+    until = time.monotonic() + WAIT_S
+    while left := wanted & living:
+        if time.monotonic() > until:
+            raise ConfigError(f"nodes were asked to end, but still run after {WAIT_S:g} s: {', '.join(sorted(left))}")
+        for node in sorted(left - asked):
+            await crawl.client.command("HSET", control, DRAINED + node, "1")
+        asked |= left
+        await asyncio.sleep(_LOOK_S)
+        living = await crawl.nodes()
+        wanted |= set() if words else living
+    for node in asked:
+        await crawl.client.command("HDEL", control, DRAINED + node)
+    return sorted(asked)
+
+
+def discovery(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
+    """Show whether links are queued; with `off` or `on`, change it on every node within a second."""
+    if words and words[0] not in ("on", "off"):
+        raise ConfigError(f"discovery must be on or off, but is {words[0]!r}")
+    data = in_crawl(config, _change_discovery, words[0] if words else "")
+    return Result(data, discovery_text(data))
+
+
+async def _change_discovery(crawl: OpenedCrawl, word: str) -> dict[str, Any]:
+    now = await read_discovery(crawl)
+    wanted = _new_discovery(now, word, crawl.client.now_ms())
+    if wanted != now:
+        await crawl.client.command("HSET", crawl.crawl_keys.control, DISCOVERY, wanted.field())
+        await crawl.record_event("rule", f"discovery: {word}")
+    return discovery_data(wanted)
+
+
+def _new_discovery(now: Discovery, word: str, now_ms: int) -> Discovery:
+    if word == "off" and now.is_on:
+        return Discovery(is_on=False, off_from_ms=now_ms)
+    if word == "on" and not now.is_on:
+        return Discovery(is_on=True, off_from_ms=now.off_from_ms, off_until_ms=now_ms)
+    return now
+
+
+def discovery_text(data: dict[str, Any]) -> str:
+    if not data["is_on"]:
+        return f"discovery is off since {data['off_from']}: links found since are not queued"
+    if data["off_from"] is None:
+        return "discovery is on"
+    return f"discovery is on; links found from {data['off_from']} to {data['off_until']} were not queued"

@@ -30,7 +30,7 @@ NAMES = {
 }
 
 READERS = {
-    "commands/moving/copies.py": "lists them",
+    "commands/moving/page_lists.py": "lists them",
     "features/copies/fold.py": "finds, counts and notes them",
     "features/copies/near_page.py": "makes sketches",
     "features/copies/page.py": "is extended by it",

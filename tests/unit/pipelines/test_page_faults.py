@@ -216,7 +216,7 @@ def test_a_repair_that_the_disk_refuses_says_where_the_file_is(tmp_path: Path, m
     path = sealed(tmp_path, "a", 0)
     _cut(path)
     with monkeypatch.context() as failing:
-        failing.setattr("bigcrawl.commands.pages.repair.recover_file", refuse)
+        failing.setattr("bigcrawl.commands.pages.files.recover_file", refuse)
         assert asked(tmp_path, "repair").data["left"] == [f"{path} cannot be repaired: Input/output error"]
         failing.setattr(OsFiles, "rename", rename)
         [left] = asked(tmp_path, "repair").data["left"]
@@ -235,7 +235,7 @@ def test_a_repair_ends_at_a_full_disk(tmp_path: Path, monkeypatch: pytest.Monkey
     path = sealed(tmp_path, "a", 0)
     _cut(path)
     with monkeypatch.context() as full:
-        full.setattr("bigcrawl.commands.pages.repair.recover_file", refuse)
+        full.setattr("bigcrawl.commands.pages.files.recover_file", refuse)
         with pytest.raises(TransientStoreError, match="No space left"):
             asked(tmp_path, "repair")
     assert path.exists(), "it has its name back"

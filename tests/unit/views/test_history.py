@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from bigcrawl.commands.looking.history import history_text
+from bigcrawl.commands.looking.activity import history_text
 from bigcrawl.scheduler.crawl.history import TIME_S
 from bigcrawl.views.history import LEVELS, RATES, last_of, rates_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.commands.looking.sizes import page_bytes, redis_bytes
+from bigcrawl.commands.looking.status import page_bytes, redis_bytes
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.crawl.survey import survey
 from bigcrawl.views.activity.crawls import crawls_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.commands.looking.hosts import add_options, hosts, hosts_text
+from bigcrawl.commands.looking.sites import hosts, hosts_options, hosts_text
 from bigcrawl.redisdb.scripts import RETIRED_MS
 from bigcrawl.views.opened_crawl import OpenedCrawl
 from tests.unit.commands.steering.test_budget import begun
@@ -71,7 +71,7 @@ def config(tmp_path: Path, crawl_name: str, redis_url: str) -> Config:
 def ask(config: Config, *words: str) -> list[dict[str, Any]]:
     parser = argparse.ArgumentParser()
     parser.add_argument("words", nargs="*")
-    add_options(parser)
+    hosts_options(parser)
     opts = parser.parse_args(words)
     answer = hosts(config, opts.words, opts)
     assert answer.status == 0

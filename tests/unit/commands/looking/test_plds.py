@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from bigcrawl.commands.looking.plds import add_options, plds, plds_text
+from bigcrawl.commands.looking.sites import plds, plds_options, plds_text
 from bigcrawl.features.tallies.tallies import PLDS_MAX, Tallies
 from bigcrawl.features.traps.fold import Traps
 from bigcrawl.features.traps.verdicts import TrapRules, pack_same_content
@@ -79,7 +79,7 @@ def fold(config: Config, pld: str, in_degree: int, *, same: int = 0) -> None:
 
 def ask(config: Config, *words: str) -> dict[str, Any]:
     parser = argparse.ArgumentParser()
-    add_options(parser)
+    plds_options(parser)
     answer = plds(config, [], parser.parse_args(words))
     assert answer.status == 0
     json.dumps(answer.data)

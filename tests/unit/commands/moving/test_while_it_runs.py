@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import redis
 
-from bigcrawl.commands.moving.copies import _write_copies
+from bigcrawl.commands.moving.page_lists import _write_copies
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.partition import reader

@@ -10,7 +10,7 @@ import pytest
 
 from bigcrawl.commands.looking.explain import explanation_text
 from bigcrawl.commands.looking.status import status_text
-from bigcrawl.commands.repairing.rejected import rejected
+from bigcrawl.commands.repairing.dead import rejected
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.node.loops import watch
 from bigcrawl.scheduler.records.outcomes import AGAIN, pack_outcomes

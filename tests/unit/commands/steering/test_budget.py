@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from bigcrawl.commands.steering.budget import add_options, budget, budget_text
+from bigcrawl.commands.steering.budget import budget, budget_options, budget_text
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of
@@ -37,7 +37,7 @@ RULES = {"ruled.example": {"budget": 7, "depth": 3}}
 
 def options(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    add_options(parser)
+    budget_options(parser)
     return parser.parse_args(words)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.commands.steering.delay import add_options, delay, delay_text
+from bigcrawl.commands.steering.pace import delay, delay_options, delay_text
 from bigcrawl.exceptions import ConfigError
 from tests.unit.commands.steering.test_budget import begun
 from tests.unit.scheduler.world import make_config
@@ -36,7 +36,7 @@ def config(tmp_path: Path, crawl_name: str, redis_url: str) -> Config:
 
 def ask(config: Config, name: str, *words: str, unset: bool = False) -> dict[str, Any]:
     parser = argparse.ArgumentParser()
-    add_options(parser)
+    delay_options(parser)
     options = parser.parse_args(words)
     options.unset = unset
     answer = delay(config, [name], options)

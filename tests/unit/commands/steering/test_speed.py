@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.commands.steering.speed import speed, speed_text
+from bigcrawl.commands.steering.pace import speed, speed_text
 from bigcrawl.exceptions import ConfigError
 from tests.unit.commands.steering.test_budget import begun
 from tests.unit.scheduler.world import make_config

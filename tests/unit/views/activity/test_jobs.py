@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.commands.looking.crawls import jobs_text
+from bigcrawl.commands.looking.activity import jobs_text
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.views.activity import jobs as jobs_module
