@@ -22,11 +22,9 @@ from bigcrawl.config import BY_NAME, FilterConfig, read_config
 from bigcrawl.config.contact import user_agent_with
 from bigcrawl.downloads.downloader import Downloader
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.extensions.exit_status import ExitStatus
-from bigcrawl.extensions.log_formatter import LogFormatter
-from bigcrawl.extensions.log_lines import LogLines
+from bigcrawl.extensions.log_formatter import LogFormatter, LogLines
 from bigcrawl.extensions.progress import Progress
-from bigcrawl.extensions.stop import WholeStop
+from bigcrawl.extensions.stop import ExitStatus, WholeStop
 from bigcrawl.feature_list import modules_on
 from bigcrawl.middlewares.compression import CompressionMiddleware
 from bigcrawl.middlewares.link_checks import check_elements, check_scope

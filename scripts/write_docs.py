@@ -20,7 +20,7 @@ import bigcrawl.scheduler
 from bigcrawl.commands.actions import ACTIONS
 from bigcrawl.commands.frontier import Command
 from bigcrawl.default_settings import BY_NAME, MATTER_MOST, TABLE
-from bigcrawl.metrics.metric import Metric
+from bigcrawl.metrics.outcomes import Metric
 from bigcrawl.metrics.table import SHOWN_ENDS
 from bigcrawl.metrics.table import TABLE as METRICS_TABLE
 from bigcrawl.redisdb import keys

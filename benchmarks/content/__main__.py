@@ -16,9 +16,8 @@ from benchmarks.content.way import Way, measure
 from benchmarks.crawl.machine import describe_machine
 from benchmarks.crawl.report import aligned, say
 from benchmarks.drum_speed.confined import bounded, run_module
-from bigcrawl.content.shingles import shingles_of
 from bigcrawl.content.sketched import ALIKE
-from bigcrawl.content.sketches import are_alike, sketches_of, sketches_of_shingles
+from bigcrawl.content.sketches import are_alike, shingles_of, sketches_of, sketches_of_shingles
 from bigcrawl.content.text import TEXT_BYTES_MAX, texts_of
 
 if TYPE_CHECKING:

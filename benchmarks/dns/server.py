@@ -7,8 +7,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from bigcrawl_simweb.basics.name_fault import NameFault
-from bigcrawl_simweb.basics.name_record import NameRecord
+from bigcrawl_simweb.basics.name_record import NameFault, NameRecord
 from bigcrawl_simweb.serve.resolver import DnsServer
 
 if TYPE_CHECKING:

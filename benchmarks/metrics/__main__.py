@@ -29,10 +29,8 @@ from twisted.internet.testing import StringTransport
 from benchmarks.frontier.ours import make_node
 from bigcrawl.clock import SystemClock
 from bigcrawl.histogram import Histogram
-from bigcrawl.metrics.disk_left import DiskSpaceLeft
-from bigcrawl.metrics.owned import OwnedSums
 from bigcrawl.metrics.page import metrics_site
-from bigcrawl.metrics.source import MetricsSource
+from bigcrawl.metrics.source import DiskSpaceLeft, MetricsSource, OwnedSums
 from bigcrawl.metrics.text import MetricsText
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb import scripts

@@ -12,8 +12,8 @@ import uvloop
 from benchmarks.crawl import procfs
 from benchmarks.frontier.ours import Engine, make_node
 from bigcrawl.clock import SystemClock
-from bigcrawl.features.whole_hosts.inside import depth_of_links, raised
 from bigcrawl.features.whole_hosts.settings import WholeHostConfig
+from bigcrawl.features.whole_hosts.spider_middlewares import depth_of_links, raised
 from bigcrawl.links import Links
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient

@@ -14,7 +14,7 @@ import sys
 from typing import Final, NamedTuple
 
 from bigcrawl_simweb.serve.listen import open_listeners
-from bigcrawl_simweb.serve.tls import made_up_context
+from bigcrawl_simweb.serve.running import made_up_context
 
 NEW_SHARE: Final = 10
 _WORDS: Final = 1_000_000  # bytes of text, from which each page takes a part of its own

@@ -27,9 +27,9 @@ from benchmarks.crawl.report import aligned, say
 from benchmarks.recrawl.cycles import cycles_of
 from benchmarks.recrawl.hints import LONGEST_S, SHORTEST_S, Site, news, still
 from benchmarks.recrawl.simulation import DAY_S, drawn_rates, estimates, optimum, simulated, uniform
+from bigcrawl.revisiting.allocation import KNOWN_FROM
 from bigcrawl.revisiting.change_rate import with_comparison
 from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds
-from bigcrawl.revisiting.rate_sample import KNOWN_FROM
 
 BODIES_MAX: Final = 0.01
 COVERED_LEAST: Final = 0.99  # a visit that failed, as on a busy machine, is none

@@ -8,8 +8,7 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from benchmarks.recrawl.simulation import DAY_S
-from bigcrawl.revisiting.hints import next_look_s
-from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds
+from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds, next_look_s
 from bigcrawl.revisiting.visit import Answer, Visit, next_visit
 
 SHORTEST_S: Final = 300

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bigcrawl_simweb.basics.answer import Answer
-    from bigcrawl_simweb.basics.name_fault import NameFault
+    from bigcrawl_simweb.basics.name_record import NameFault
 
 NO_PORT: Final = 80
 """URLs leave it out: how they are compared here, whatever port a web is served on."""

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.json_text import read_json
 from bigcrawl.scheduler.crawl.history import TIME_S
-from bigcrawl.views.activity.crawls import crawls_of
 from bigcrawl.views.activity.events import events_of
-from bigcrawl.views.activity.jobs import read_jobs
+from bigcrawl.views.activity.jobs import crawls_of, read_jobs
 from bigcrawl.views.activity.recent import recent_of
 from bigcrawl.views.history import history_of
 from bigcrawl.views.opened_crawl import in_crawl

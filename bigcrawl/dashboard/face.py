@@ -25,8 +25,7 @@ from bigcrawl.dashboard.files import CONTENT_SECURITY_POLICY, PAGE, page_files
 from bigcrawl.dashboard.kept import KeptCrawl
 from bigcrawl.dashboard.worker import JobAnswer, JobThread
 from bigcrawl.exceptions import BigcrawlError, CorruptionError, TransientStoreError
-from bigcrawl.serving.listener import Listener
-from bigcrawl.serving.sites import QuietSite
+from bigcrawl.serving.sites import Listener, QuietSite
 from bigcrawl.views.opened_crawl import keeping_open
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ class EndReport:
         self._crawler = crawler
         self._config = config
         self._directory = directory
-        self._report = load_module("bigcrawl_report.files")
+        self._report = load_module("bigcrawl_report.command")
         crawler.signals.connect(self.spider_closed, signals.spider_closed)
 
     @classmethod

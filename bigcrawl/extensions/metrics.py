@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from bigcrawl.config import read_config
-from bigcrawl.metrics.disk_left import DiskSpaceLeft
-from bigcrawl.metrics.owned import OwnedSums
 from bigcrawl.metrics.page import metrics_site
-from bigcrawl.metrics.source import MetricsSource
+from bigcrawl.metrics.source import DiskSpaceLeft, MetricsSource, OwnedSums
 from bigcrawl.metrics.text import MetricsText
 from bigcrawl.scheduler.adapter.registry import frontier_of
-from bigcrawl.serving.listener import Listener
+from bigcrawl.serving.sites import Listener
 from bigcrawl.stats_buffer import stats_wanted
 
 if TYPE_CHECKING:

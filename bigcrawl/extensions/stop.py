@@ -3,6 +3,10 @@
 If the signal comes while the spider opens, Scrapy ends the process with components open, so an embedded server keeps
 running. If it comes while the spider closes, the process ends halfway. With this extension, the crawl opens as far as
 it must, and then closes completely. A second signal still ends the process at once.
+
+Exit status 1 for a crawl that ended because of an error.
+
+A crawl that cannot start is closed before it fetches anything, and the component that found the error logs it.
 """
 
 from __future__ import annotations
@@ -95,3 +99,26 @@ class WholeStop:
                 logger.warning("the crawl could not be opened in time, so the process ends without closing it")
                 return
             await asyncio.sleep(LOOK_S)
+
+
+class ExitStatus:
+    """Makes Scrapy's command report failure: it takes a crawler without a spider at the end as failed."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        crawler.signals.connect(self.spider_opened, signals.spider_opened)
+        crawler.signals.connect(self.leave_mark, signals.engine_stopped)
+        crawler.signals.connect(self.leave_mark, signals.spider_closed)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def spider_opened(self) -> None:
+        """Close a spider that cannot run. Earlier, while components are being opened, closing would raise errors."""
+        if has_failed(self._crawler):
+            raise CloseSpider("bigcrawl_cannot_start")
+
+    def leave_mark(self) -> None:
+        if has_failed(self._crawler):
+            self._crawler.spider = None

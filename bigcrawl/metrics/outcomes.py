@@ -1,13 +1,17 @@
-"""Sorts counts by outcome into the fixed values of labels, so that servers cannot create new series."""
+"""A row of the table of metrics, and counts by outcome in fixed values of labels, so that servers add no series."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.stats import CRAWL_COUNTERS, SCRAPY_STATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from bigcrawl.histogram import Histogram
+    from bigcrawl.metrics.source import MetricsSource
 
 OTHER: Final = "other"
 STATUS_CLASSES: Final = ("1xx", "2xx", "3xx", "4xx", "5xx", OTHER)
@@ -57,3 +61,29 @@ def _value_of(outcome: str) -> str:
     """Return `4xx` for `status:404` and `404`; `timeout` for `error:timeout` and `timeout`."""
     kind, _, detail = outcome.rpartition(":")
     return status_class(detail) if kind == "status" or detail[:1].isdigit() else detail
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One row; `name` is without the `_total` of counters.
+
+    `read` returns the number, or if there is a label, a number for each of its values. Missing `values` are 0, or left
+    out if `is_optional`. `source` is the module below `bigcrawl/` that has the number.
+    """
+
+    name: str
+    kind: str
+    help: str
+    source: str
+    read: Callable[[MetricsSource], float | Mapping[str, float] | Histogram]
+    label: str = ""
+    values: tuple[str, ...] = ()
+    is_optional: bool = False
+
+
+def of_stat(name: str, meaning: str, key: str, label: str = "") -> Metric:
+    """Return the metric of a counter of Scrapy's stats; its `label` has the values of the key's placeholder."""
+    source = f"stats.py: {key}"
+    if label:
+        return Metric(name, "counter", meaning, source, lambda s: by_value(s.stat_value, key), label, values_of(key))
+    return Metric(name, "counter", meaning, source, lambda s: s.stat_value(key))

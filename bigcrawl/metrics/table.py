@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from bigcrawl import __version__
 from bigcrawl.feature_list import modules_of
-from bigcrawl.metrics.metric import Metric
 from bigcrawl.metrics.outcomes import (
     DROPS,
     ERRORS,
@@ -24,10 +23,10 @@ from bigcrawl.metrics.outcomes import (
     OUTCOMES,
     RETURNS,
     STATUS_CLASSES,
-    by_value,
+    Metric,
     ended_counts,
+    of_stat,
     returned_counts,
-    values_of,
 )
 from bigcrawl.scheduler.records.held import Stage
 
@@ -38,6 +37,11 @@ DNS_FAILURES = ("not-found", "temporary", "timeout", "malformed-name", "failed",
 HOST_STATES = ("ready", "waiting", "busy", "snoozed", "retired")
 PLACES = ("inbox", "front", "over_budget", "parked", "back", "taken")
 DISKS = ("state", "warc")
+
+
+def _owned(name: str, meaning: str, count: str, script: str = "inbox/trim_partition") -> Metric:
+    """Return the metric of a count of the owned partitions that a script of Redis keeps."""
+    return Metric(name, "gauge", meaning, f"redisdb/lua/{script}.lua", lambda source: source.sums.counts[count])
 
 
 # A string is the title of the group that follows.
@@ -65,12 +69,8 @@ TABLE: tuple[Metric | str, ...] = (
         "scheduler/owner/ownership.py",
         lambda source: len(source.parts.ownership.owned),
     ),
-    Metric(
-        "bigcrawl_owned_damaged_partitions",
-        "gauge",
-        "Owned partitions that are set apart because a file is damaged.",
-        "redisdb/lua/inbox/trim_partition.lua",
-        lambda source: source.sums.counts["damaged"],
+    _owned(
+        "bigcrawl_owned_damaged_partitions", "Owned partitions that are set apart because a file is damaged.", "damaged"
     ),
     Metric(
         "bigcrawl_owned_age_seconds",
@@ -99,7 +99,7 @@ TABLE: tuple[Metric | str, ...] = (
         "gauge",
         "Bytes that may still be written to the disks of state and pages. One that has not answered for a minute is "
         "left out.",
-        "metrics/disk_left.py",
+        "metrics/source.py",
         lambda source: source.disk.free_bytes(),
         "directory",
         DISKS,
@@ -161,14 +161,11 @@ TABLE: tuple[Metric | str, ...] = (
         "scheduler/handout/concurrency.py",
         lambda source: source.parts.handout.crowd.limit,
     ),
-    Metric(
+    of_stat(
         "bigcrawl_limits",
-        "counter",
         "Answers that met a limit, and connections closed at one, by limit.",
-        "stats.py: bigcrawl/limits/{reason}",
-        lambda source: by_value(source.stat_value, "bigcrawl/limits/{reason}"),
+        "bigcrawl/limits/{reason}",
         "reason",
-        values_of("bigcrawl/limits/{reason}"),
     ),
     "Items, and the log",
     Metric(
@@ -197,23 +194,17 @@ TABLE: tuple[Metric | str, ...] = (
         "reason",
         (*DROPS, OTHER),
     ),
-    Metric(
+    of_stat(
         "bigcrawl_dropped_links",
-        "counter",
         "URLs dropped before they reached the frontier, by reason.",
-        "stats.py: bigcrawl/dropped/{reason}",
-        lambda source: by_value(source.stat_value, "bigcrawl/dropped/{reason}"),
+        "bigcrawl/dropped/{reason}",
         "reason",
-        values_of("bigcrawl/dropped/{reason}"),
     ),
-    Metric(
+    of_stat(
         "bigcrawl_filtered_pages",
-        "counter",
         "Pages that a filter kept from the spider, by its rule.",
-        "stats.py: bigcrawl/filtered/{rule}",
-        lambda source: by_value(source.stat_value, "bigcrawl/filtered/{rule}"),
+        "bigcrawl/filtered/{rule}",
         "rule",
-        values_of("bigcrawl/filtered/{rule}"),
     ),
     Metric(
         "bigcrawl_returned_urls",
@@ -291,92 +282,41 @@ TABLE: tuple[Metric | str, ...] = (
         "place",
         PLACES,
     ),
-    Metric(
+    _owned(
         "bigcrawl_owned_withheld_urls",
-        "gauge",
         "URLs on disk that the crawl does not wait for: without budget, blacklisted, or of retired hosts.",
-        "redisdb/lua/inbox/trim_partition.lua",
-        lambda source: source.sums.counts["withheld"],
+        "withheld",
     ),
-    Metric(
-        "bigcrawl_owned_unrunnable_urls",
-        "gauge",
-        "URLs on disk that no spider could run, see BIGCRAWL_CALLBACKS.",
-        "redisdb/lua/inbox/trim_partition.lua",
-        lambda source: source.sums.counts["unrunnable"],
+    _owned(
+        "bigcrawl_owned_unrunnable_urls", "URLs on disk that no spider could run, see BIGCRAWL_CALLBACKS.", "unrunnable"
     ),
-    Metric(
-        "bigcrawl_owned_seen_urls",
-        "gauge",
-        "Keys in URLSeen: distinct URLs of the crawl.",
-        "redisdb/lua/inbox/trim_partition.lua",
-        lambda source: source.sums.counts["seen"],
+    _owned("bigcrawl_owned_seen_urls", "Keys in URLSeen: distinct URLs of the crawl.", "seen"),
+    _owned("bigcrawl_owned_duplicate_urls", "URLs dropped because they had been seen before.", "duplicates"),
+    _owned("bigcrawl_owned_ended_urls", "URLs that ended, with any outcome.", "ended", "exchange/exchange_urls"),
+    _owned(
+        "bigcrawl_owned_body_bytes", "Bytes of bodies as transferred, of all runs.", "bytes", "exchange/exchange_urls"
     ),
-    Metric(
-        "bigcrawl_owned_duplicate_urls",
-        "gauge",
-        "URLs dropped because they had been seen before.",
-        "redisdb/lua/inbox/trim_partition.lua",
-        lambda source: source.sums.counts["duplicates"],
-    ),
-    Metric(
-        "bigcrawl_owned_ended_urls",
-        "gauge",
-        "URLs that ended, with any outcome.",
-        "redisdb/lua/exchange/exchange_urls.lua",
-        lambda source: source.sums.counts["ended"],
-    ),
-    Metric(
-        "bigcrawl_owned_body_bytes",
-        "gauge",
-        "Bytes of bodies as transferred, of all runs.",
-        "redisdb/lua/exchange/exchange_urls.lua",
-        lambda source: source.sums.counts["bytes"],
-    ),
-    Metric(
-        "bigcrawl_owned_dead_urls",
-        "gauge",
-        "Dead letters: URLs that kill or hang their node.",
-        "redisdb/lua/suspects/bury_url.lua",
-        lambda source: source.sums.counts["dead"],
-    ),
-    Metric(
+    _owned("bigcrawl_owned_dead_urls", "Dead letters: URLs that kill or hang their node.", "dead", "suspects/bury_url"),
+    _owned(
         "bigcrawl_owned_begun_anew_partitions",
-        "gauge",
         "Owned partitions that started again without their lost files, by BIGCRAWL_LOST_PARTITIONS.",
-        "redisdb/lua/inbox/trim_partition.lua",
-        lambda source: source.sums.counts["begun_anew"],
+        "begun_anew",
     ),
-    Metric(
+    _owned(
         "bigcrawl_owned_may_refetch_urls",
-        "gauge",
         "URLs that had ended or were in Redis when those partitions started again: the most that might be fetched "
         "twice.",
-        "redisdb/lua/inbox/trim_partition.lua",
-        lambda source: source.sums.counts["may_refetch"],
+        "may_refetch",
     ),
-    Metric(
+    _owned(
         "bigcrawl_owned_lost_urls",
-        "gauge",
         "URLs lost because Redis forgot more than BIGCRAWL_REDIS_LOSS_SECONDS.",
-        "redisdb/lua/inbox/record_rewind.lua",
-        lambda source: source.sums.counts["lost"],
+        "lost",
+        "inbox/record_rewind",
     ),
-    Metric(
-        "bigcrawl_owned_rejected_entries",
-        "gauge",
-        "Inbox entries that could not be read.",
-        "redisdb/lua/inbox/trim_partition.lua",
-        lambda source: source.sums.counts["rejected"],
-    ),
+    _owned("bigcrawl_owned_rejected_entries", "Inbox entries that could not be read.", "rejected"),
     "Links on their way out",
-    Metric(
-        "bigcrawl_links_found",
-        "counter",
-        "URLs received in `Links` batches.",
-        "stats.py: bigcrawl/links/found",
-        lambda source: source.stat_value("bigcrawl/links/found"),
-    ),
+    of_stat("bigcrawl_links_found", "URLs received in `Links` batches.", "bigcrawl/links/found"),
     *(row for module in modules_of("metrics") for row in module.METRICS),
     Metric(
         "bigcrawl_outbox_offered_urls",
@@ -497,47 +437,19 @@ TABLE: tuple[Metric | str, ...] = (
         lambda source: len(source.parts.crawl.client.in_doubt),
     ),
     "Pages stored",
-    Metric(
-        "bigcrawl_warc_records",
-        "counter",
-        "WARC records written.",
-        "stats.py: bigcrawl/warc/records",
-        lambda source: source.stat_value("bigcrawl/warc/records"),
-    ),
-    Metric(
-        "bigcrawl_warc_bytes",
-        "counter",
-        "Bytes written to WARC files, compressed.",
-        "stats.py: bigcrawl/warc/bytes",
-        lambda source: source.stat_value("bigcrawl/warc/bytes"),
-    ),
-    Metric(
+    of_stat("bigcrawl_warc_records", "WARC records written.", "bigcrawl/warc/records"),
+    of_stat("bigcrawl_warc_bytes", "Bytes written to WARC files, compressed.", "bigcrawl/warc/bytes"),
+    of_stat(
         "bigcrawl_warc_write_errors",
-        "counter",
         "Failed writes; on a full disk that is one a second.",
-        "stats.py: bigcrawl/warc/write_errors",
-        lambda source: source.stat_value("bigcrawl/warc/write_errors"),
+        "bigcrawl/warc/write_errors",
     ),
-    Metric(
-        "bigcrawl_warc_indexed_files",
-        "counter",
-        "WARC files whose index was made.",
-        "stats.py: bigcrawl/warc/indexed_files",
-        lambda source: source.stat_value("bigcrawl/warc/indexed_files"),
-    ),
-    Metric(
-        "bigcrawl_warc_uploaded_files",
-        "counter",
-        "WARC files moved to the store.",
-        "stats.py: bigcrawl/warc/uploaded_files",
-        lambda source: source.stat_value("bigcrawl/warc/uploaded_files"),
-    ),
-    Metric(
+    of_stat("bigcrawl_warc_indexed_files", "WARC files whose index was made.", "bigcrawl/warc/indexed_files"),
+    of_stat("bigcrawl_warc_uploaded_files", "WARC files moved to the store.", "bigcrawl/warc/uploaded_files"),
+    of_stat(
         "bigcrawl_warc_upload_errors",
-        "counter",
         "How often the store of the WARC files refused, failed or did not answer.",
-        "stats.py: bigcrawl/warc/upload_errors",
-        lambda source: source.stat_value("bigcrawl/warc/upload_errors"),
+        "bigcrawl/warc/upload_errors",
     ),
 )
 

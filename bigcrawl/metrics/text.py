@@ -15,7 +15,7 @@ from bigcrawl.metrics.table import METRICS, SHOWN_ENDS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bigcrawl.metrics.metric import Metric
+    from bigcrawl.metrics.outcomes import Metric
     from bigcrawl.metrics.source import MetricsSource
 
 UNITS: Final = ("seconds", "bytes")

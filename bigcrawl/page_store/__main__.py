@@ -10,15 +10,19 @@ import argparse
 import json
 import os
 import sys
+import threading
+import time
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.logs.plain import print_text
 from bigcrawl.page_store.process import STALL_S
 from bigcrawl.page_store.uploads import REFUSALS_MAX, DirectoryUploads
-from bigcrawl.page_store.watchdog import Watchdog
 from bigcrawl.store.whole_files import StoredFiles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _NICENESS: Final = 10  # between the crawl and idle priority
 
@@ -61,6 +65,30 @@ def _parser() -> argparse.ArgumentParser:
 
 def _parse_suffixes(text: str) -> list[str]:
     return [suffix for suffix in text.split(",") if suffix]
+
+
+GAVE_UP: Final = 2
+
+
+class Watchdog:
+    """Ends the process with status `GAVE_UP` after `stall_s` without progress."""
+
+    def __init__(self, stall_s: float, tell: Callable[[], object]) -> None:
+        self._stall_s = stall_s
+        self._tell = tell
+        self._moved_s = time.monotonic()
+        threading.Thread(target=self._wait_for_stall, name="bigcrawl-watchdog", daemon=True).start()
+
+    def record_progress(self) -> None:
+        self._moved_s = time.monotonic()
+
+    def _wait_for_stall(self) -> None:
+        while (left_s := self._moved_s + self._stall_s - time.monotonic()) > 0:
+            time.sleep(left_s)
+        try:
+            self._tell()
+        finally:
+            os._exit(GAVE_UP)
 
 
 if __name__ == "__main__":

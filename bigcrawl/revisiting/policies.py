@@ -10,10 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bigcrawl.revisiting.allocation import frequency_at
-from bigcrawl.revisiting.change_rate import change_rate
-from bigcrawl.revisiting.hints import with_hint
-from bigcrawl.revisiting.rate_sample import RateSample
+from bigcrawl.revisiting.allocation import RateSample, frequency_at
+from bigcrawl.revisiting.change_rate import change_rate, with_comparison
 from bigcrawl.revisiting.rules import FRESHNESS, PERIODIC, QUALITY, TRUST
 
 if TYPE_CHECKING:
@@ -88,3 +86,18 @@ class RevisitPolicy:
     def _bounded_wait(self, wait_s: float) -> int:
         bounds = self._bounds
         return round(min(max(wait_s, bounds.shortest_s), bounds.longest_s))
+
+
+def with_hint(history: History, period_s: float) -> History:
+    return with_comparison(history, round(period_s), changed=True)
+
+
+def next_look_s(last_s: int, soonest_s: int, due_s: int, now_s: int) -> int:
+    """Return when to check again for a hint: first at `soonest_s`, then when the wait since `last_s` has doubled.
+
+    `due_s` is returned if no check comes before the visit. A check costs no fetch.
+    """
+    look_s = soonest_s
+    while look_s <= now_s and look_s < due_s:
+        look_s = max(last_s + 2 * (look_s - last_s), look_s + 1)
+    return min(look_s, due_s)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.store.local_files import TEMPORARY, write_whole
-from bigcrawl.store.opening import open_file_system
+from bigcrawl.store.objects import open_file_system
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -3,8 +3,11 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
+from bigcrawl.clock import SystemClock
 from bigcrawl.scheduler.adapter.request_codec import ONCE, jar_bytes, links_tail, tail_of
 from bigcrawl.scheduler.adapter.spider_intake import SpiderIntake, check_methods
+from bigcrawl.scheduler.adapter.spider_start import SpiderStart
+from bigcrawl.scheduler.adapter.started_requests import StartedRequests
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.stored.catalogue import ROBOTS_PATH
 from bigcrawl.url.canonical import authority_of, canonicalize
@@ -18,12 +21,70 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.links import Links
     from bigcrawl.scheduler.adapter.drops import DroppedRequests
+    from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
     from bigcrawl.scheduler.adapter.live_requests import LiveRequests
+    from bigcrawl.scheduler.adapter.shutdown import Shutdown
+    from bigcrawl.scheduler.adapter.spider_flow import SpiderFlow
+    from bigcrawl.scheduler.adapter.spider_start import Telling
     from bigcrawl.scheduler.handout.observers import PageLinks
     from bigcrawl.stored.catalogue import PageCatalogue
-    from bigcrawl.stored.given import GivenRequests
-    from bigcrawl.stored.start import StoredStart
     from bigcrawl.stored.wanted import RequestedPages
+
+
+class StoredStart(SpiderStart):
+    """The start of a run over stored pages, without a claim; `tell` gets each stored robots.txt and its sitemaps."""
+
+    def __init__(self, flow: SpiderFlow, shutdown: Shutdown, *, has_all: bool) -> None:
+        """With `has_all`, the spider is given all pages and makes no start requests."""
+        super().__init__(flow, shutdown)
+        self._has_all = has_all
+        self.is_under_way = False
+        self.tell: Telling | None = None
+
+    def begin(self) -> None:
+        self.is_under_way = not self._has_all
+
+    def tell_sitemaps(self, tell: Telling) -> None:
+        self.tell = tell
+
+    async def claim(self) -> bool:
+        return not self._has_all
+
+    async def end(self) -> None:
+        self.is_under_way = False
+
+    async def give_up(self) -> None:
+        self.is_under_way = False
+
+
+class GivenRequests(StartedRequests):
+    def __init__(self, probe: EngineProbe) -> None:
+        super().__init__(probe, SystemClock(), 0)
+        self._given: dict[Request, None] = {}
+        self._live: LiveRequests | None = None
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+    def open(self, live: LiveRequests) -> None:
+        self._live = live
+
+    @property
+    def requests(self) -> list[Request]:
+        return list(self._given)
+
+    def record_handed_out(self, request: Request) -> None:
+        self._given[request] = None
+
+    def forget_ended(self) -> None:
+        for request in [request for request in self._given if self._probe.has_ended(request)]:
+            del self._given[request]
+            if self._live is not None:
+                self._live.end(request, comes_back=False)
+
+    def is_handed_out(self, request: Request) -> bool:
+        return request in self._given
+
 
 SITEMAPS: Final = b"sitemaps"
 """The template for a robots.txt that is read for its sitemaps; no request has it."""

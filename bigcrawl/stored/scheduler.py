@@ -40,18 +40,16 @@ from bigcrawl.scheduler.adapter.values.vocabulary import values_of
 from bigcrawl.scheduler.node.loops.memory import tame_memory, untrack_async_generators
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.stored.catalogue import URL_BYTES_MAX, read_catalogue
-from bigcrawl.stored.copies import StoredCopies
 from bigcrawl.stored.files import source_files
-from bigcrawl.stored.given import GivenRequests
-from bigcrawl.stored.intake import SITEMAPS, StoredIntake
+from bigcrawl.stored.intake import SITEMAPS, GivenRequests, StoredIntake, StoredStart
 from bigcrawl.stored.pages import PageReader, UnreadablePageError
 from bigcrawl.stored.sitemaps import SitemapPassing
-from bigcrawl.stored.start import StoredStart
 from bigcrawl.stored.wanted import RequestedPages
 from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.url.domain import PublicSuffixes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Self
 
     from scrapy import Spider
@@ -66,6 +64,26 @@ if TYPE_CHECKING:
     from bigcrawl.stored.catalogue import PageCatalogue
     from bigcrawl.stored.pages import StoredPage
     from bigcrawl.stored.wanted import RequestedPage
+
+
+class StoredCopies:
+    def __init__(self) -> None:
+        self._originals: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
+
+    def record_original(self, request: Request, page: StoredPage) -> None:
+        if page.original_url:
+            self._originals[request] = page.original_url
+
+    def record_page(self, request: Request, fields: Mapping[str, str]) -> None:
+        """Do nothing: the crawl's notes are in its files."""
+
+    def record_conversion(self, request: Request, content_type: str, body: bytes) -> None:
+        """Do nothing, likewise."""
+
+    def original_of(self, request: Request) -> str:
+        """Return the URL of the page whose body answers this request; empty if the answer is not a copy."""
+        return self._originals.get(request, "")
+
 
 logger = logging.getLogger(__name__)
 

@@ -15,10 +15,9 @@ from bigcrawl.scheduler.crawl.start_requests import SEEDS, SEEDS_MAX
 from bigcrawl.scheduler.crawl.survey import Survey, survey
 from bigcrawl.scheduler.node.control import DISCOVERY, DRAINED, PAUSED, Discovery
 from bigcrawl.scheduler.queues.epoch_directory import REJECTED
-from bigcrawl.views.activity.possible import possible_rate
 from bigcrawl.views.feature import all_views
 from bigcrawl.views.orders import discovery_data, speed_of
-from bigcrawl.views.standstill import CrawlFacts, done_in_s, standstill_reasons
+from bigcrawl.views.standstill import CrawlFacts, done_in_s, possible_rate, standstill_reasons
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -12,8 +12,7 @@ import pytest
 
 from bigcrawl.config import DnsConfig
 from bigcrawl.politeness.dns_resolver import DnsResolver
-from bigcrawl_simweb.basics.name_fault import NameFault
-from bigcrawl_simweb.basics.name_record import NameRecord
+from bigcrawl_simweb.basics.name_record import NameFault, NameRecord
 from tests.support.crawling.crawls import Crawl
 from tests.support.crawling.explained import explained
 from tests.support.running.processes import no_strays_below

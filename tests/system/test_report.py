@@ -17,8 +17,8 @@ from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.budgets.in_degrees import are_ranked
 from bigcrawl.scheduler.crawl.history import COLUMNS, EVERY_MS, VERSION
 from bigcrawl.scheduler.crawl.samples import ROWS_MAX
+from bigcrawl_report.command import write_files, write_report
 from bigcrawl_report.document import document_of
-from bigcrawl_report.files import write_files, write_report
 from tests.annexes.report.figures import BEGUN_S, figures_of, full_tallies, history_of
 from tests.support.browsing.chromium import FLAGS, SCHEMES, WIDTHS, chromium, console_errors, resize
 from tests.support.browsing.layout import accessibility, layout_faults

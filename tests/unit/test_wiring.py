@@ -21,7 +21,7 @@ PARTS_MAX: Final = 15
 EXCEPTIONS: Final = {
     "dashboard/actions.py ReadAction": "a row of a table: questions of the dashboard",
     "links/batch.py Links": "public: what a spider says of a batch, by name",
-    "metrics/metric.py Metric": "a row of a table: metrics",
+    "metrics/outcomes.py Metric": "a row of a table: metrics",
     "scheduler/partition/fold/pld_records.py BudgetSource": "what a step asks, by name; each has a default",
     "bigcrawl_simweb/check/rules.py CheckRules": "what a crawl is held to, by name; each has a default",
     "bigcrawl_simweb/exhibits/exhibit.py Exhibit": "a row of a table: exhibits",

@@ -17,12 +17,14 @@ from typing import IO, TYPE_CHECKING, Final, cast
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.json_text import read_json
 from bigcrawl.text_files.reading import lines_of
+from bigcrawl_foreign.jobdir import JobDir
+from bigcrawl_foreign.scrapy_redis import ScrapyRedis
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from bigcrawl.commands.moving.importing import RequestSender
+    from bigcrawl.commands.moving.importing import ImportSource, RequestSender
 
 LINE_CHARS_MAX: Final = 64 << 10
 _GZIP: Final = b"\x1f\x8b"
@@ -98,3 +100,33 @@ def _open_decompressed(plain: IO[bytes]) -> Iterator[IO[bytes]]:
         return
     with gzip.GzipFile(fileobj=plain) as file:
         yield cast("IO[bytes]", file)
+
+
+SOURCES: Final[dict[str, Callable[[str, argparse.Namespace], ImportSource]]] = {
+    "scrapy-redis": ScrapyRedis,
+    "jobdir": JobDir,
+    "urls": UrlList,
+    "cdx": CdxFile,
+}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--spider", default="", help="the spider whose crawl it is; names keys, and a new crawl")
+    parser.add_argument(
+        "--queue-key", default="%(spider)s:requests", help="scrapy-redis' SCHEDULER_QUEUE_KEY, as by default"
+    )
+    parser.add_argument(
+        "--dupefilter-key",
+        default="%(spider)s:dupefilter",
+        help="scrapy-redis' SCHEDULER_DUPEFILTER_KEY, as by default; '' if there is none",
+    )
+    parser.add_argument("--stack", action="store_true", help="the queue is a LifoQueue or SpiderStack")
+    parser.add_argument("--priority", type=int, default=0, help="of the URLs of a list or index; higher is sooner")
+    parser.add_argument("--callback", help="the spider's method for the URLs of a list or index; parse by default")
+    parser.add_argument(
+        "--request-class",
+        action="append",
+        default=[],
+        metavar="CLASS",
+        help="a class of requests of your own that the queue may hold; may be repeated",
+    )

@@ -21,8 +21,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from bigcrawl_forms.estimating import Total, estimate_total
-from bigcrawl_forms.selecting import Known, cap_of, choose_query
+from bigcrawl_forms.selecting import Known, Total, cap_of, choose_query, estimate_total
 from bigcrawl_forms.submitting import Query, SearchForm
 
 if TYPE_CHECKING:

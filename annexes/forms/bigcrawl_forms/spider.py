@@ -27,13 +27,11 @@ from bigcrawl.url.canonical import UrlError, canonicalize, host_of
 from bigcrawl.url.key import PUBLIC_KEYS
 from bigcrawl_forms.campaign import NO_WORD, Campaign
 from bigcrawl_forms.classifying import refusal_of
-from bigcrawl_forms.disk import StateDisk
-from bigcrawl_forms.journal import Journal
-from bigcrawl_forms.options import OPTION_NAMES, FormOptions
+from bigcrawl_forms.journal import Journal, StateDisk
+from bigcrawl_forms.options import OPTION_NAMES, FormOptions, terms_of
 from bigcrawl_forms.reading import forms_of
 from bigcrawl_forms.results import next_page_of, records_of
 from bigcrawl_forms.submitting import Query, SearchForm
-from bigcrawl_forms.terms import terms_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator

@@ -9,10 +9,9 @@ from bigcrawl import __version__
 from bigcrawl_report.crawl_parts import crawl_sections
 from bigcrawl_report.irlbot import irlbot
 from bigcrawl_report.lead import lead
-from bigcrawl_report.politeness import politeness
+from bigcrawl_report.politeness import politeness, ubicrawler
 from bigcrawl_report.polybot import polybot
 from bigcrawl_report.rates import HistoryRates
-from bigcrawl_report.ubicrawler import ubicrawler
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

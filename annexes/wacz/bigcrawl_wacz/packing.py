@@ -11,25 +11,33 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
 import tempfile
-from contextlib import ExitStack, closing
+import time
+from contextlib import ExitStack, closing, contextmanager
+from io import BytesIO
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
+from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
+from bigcrawl import __version__
 from bigcrawl.exceptions import CorruptionError, TransientStoreError
+from bigcrawl.links import page_title
+from bigcrawl.media_types import HTML
+from bigcrawl.middlewares.compression import unpacked_by
 from bigcrawl.page_index.cdxj import cdxj_line
 from bigcrawl.page_index.page_records import page_records
 from bigcrawl.page_index.sorted_lines import SortedLines
 from bigcrawl.private_files import whole_file
+from bigcrawl.warc.extraction import extract_payload
 from bigcrawl.warc.files import OsFiles
-from bigcrawl_wacz.archive import WaczArchive
-from bigcrawl_wacz.pages import HEADER, is_page, page_line
+from bigcrawl.warc.heads import head_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from bigcrawl_wacz.archive import Part
+    from bigcrawl.page_index.page_records import PageRecord
 
 BLOCK_LINES: Final = 1_024
 _INDEX: Final = "index.cdx.gz"
@@ -103,3 +111,124 @@ def _blocks(lines: Iterable[bytes], part: Part) -> Iterator[bytes]:
 def _from_start(file: BinaryIO) -> BinaryIO:
     file.seek(0)
     return file
+
+
+WACZ_VERSION: Final = "1.1.1"
+_PIECE_BYTES: Final = 1 << 20
+_replace_others = re.compile(r"[^a-z0-9.]").sub  # in names of the Data Package standard
+
+
+class Part:
+    """One part that is being written."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._sha256 = hashlib.sha256()
+        self.size = 0
+
+    def write(self, data: bytes) -> None:
+        self._file.write(data)
+        self._sha256.update(data)
+        self.size += len(data)
+
+    def copy(self, file: BinaryIO) -> None:
+        while piece := file.read(_PIECE_BYTES):
+            self.write(piece)
+
+    @property
+    def hash(self) -> str:
+        return f"sha256:{self._sha256.hexdigest()}"
+
+
+class WaczArchive:
+    """A WACZ file: its parts one after the other, `describe`, and `close`.
+
+    Source: WACZ 1.1.1, 4 and 5 (datapackage.json, datapackage-digest.json); all parts are stored as they are.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._zip = ZipFile(file, "w", ZIP_STORED, allowZip64=True)
+        self._now = time.gmtime()
+        self._resources: list[dict[str, Any]] = []
+
+    @contextmanager
+    def part(self, path: str) -> Iterator[Part]:
+        info = ZipInfo(path, self._now[:6])
+        with self._zip.open(info, "w", force_zip64=True) as file:
+            part = Part(file)  # type: ignore[arg-type]
+            yield part
+        name = f"{len(self._resources)}-{_replace_others('-', path.rpartition('/')[2].lower())}"
+        self._resources.append({"name": name, "path": path, "hash": part.hash, "bytes": part.size})
+
+    def describe(self, title: str) -> None:
+        """Write the description of the parts, and its hash."""
+        package = {
+            "profile": "data-package",
+            "wacz_version": WACZ_VERSION,
+            "software": f"bigcrawl/{__version__}",
+            "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", self._now),
+            "title": title,
+            "resources": list(self._resources),
+        }
+        with self.part("datapackage.json") as part:
+            part.write(json.dumps(package, indent=2).encode())
+        digest = {"path": "datapackage.json", "hash": part.hash}
+        with self.part("datapackage-digest.json") as part:
+            part.write(json.dumps(digest, indent=2).encode())
+
+    def close(self) -> None:
+        self._zip.close()
+
+
+BODY_BYTES_MAX: Final = 1 << 20
+"""How much of a page is read for its title, packed and unpacked."""
+HEADER: Final = b'{"format": "json-pages-1.0", "id": "pages", "title": "Pages"}\n'
+_OK: Final = 200
+_EMBED: Final = b"E"  # a step of Heritrix's path from a seed
+
+
+class _Page(NamedTuple):
+    url: str
+    body: bytes
+    headers: dict[str, bytes]
+
+
+class _Begin(BytesIO):
+    """Keeps the beginning of what is written."""
+
+    def write(self, data: bytes) -> int:  # type: ignore[override]
+        super().write(data[: BODY_BYTES_MAX - self.tell()])
+        return len(data)
+
+
+def is_page(capture: PageRecord) -> bool:
+    """Return whether a capture is an HTML page that was found, and neither robots.txt nor part of another page."""
+    if capture.status != _OK or capture.media_type not in HTML or capture.kind not in (b"response", b"revisit"):
+        return False
+    return _EMBED not in capture.notes.get(b"hopsfromseed", b"") and not _url_of(capture).endswith("/robots.txt")
+
+
+def page_line(path: Path, capture: PageRecord) -> bytes:
+    """Return a page's line in pages.jsonl; a copy that is stored by reference has no title."""
+    record_id, date = (capture.fields.get(name, b"").decode("latin-1") for name in (b"warc-record-id", b"warc-date"))
+    line = {"id": record_id.strip("<>").removeprefix("urn:uuid:"), "url": _url_of(capture), "ts": date}
+    title = _title_of(path, capture) if capture.kind == b"response" else ""
+    return json.dumps(line | ({"title": title} if title else {})).encode() + b"\n"
+
+
+def _url_of(capture: PageRecord) -> str:
+    return capture.fields[b"warc-target-uri"].strip(b"<>").decode("utf-8", "replace")
+
+
+def _title_of(path: Path, capture: PageRecord) -> str:
+    begin = _Begin()
+    try:
+        head = head_fields(extract_payload(path, capture.offset, begin).http_head)
+        body = begin.getvalue()
+        for encoding in reversed(head.get(b"content-encoding", b"").lower().replace(b",", b" ").split()[:4]):
+            body, _ = unpacked_by(encoding, body, BODY_BYTES_MAX)
+    except CorruptionError:
+        return ""
+    except Exception:  # noqa: BLE001 - codecs raise any exception, and such a page is longer, or shows no title either
+        return ""
+    return page_title(_Page(_url_of(capture), body, {"Content-Type": head.get(b"content-type", b"")}))

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bigcrawl.clock import time_text
 from bigcrawl.commands.result import BOLD, YELLOW, Result, painted, table_lines, wrapped_lines
-from bigcrawl.views.activity.crawls import crawls_of
 from bigcrawl.views.activity.events import events_of
-from bigcrawl.views.activity.jobs import read_jobs
+from bigcrawl.views.activity.jobs import crawls_of, read_jobs
 from bigcrawl.views.activity.recent import recent_now
 from bigcrawl.views.history import history_of, last_of, rates_of
 from bigcrawl.views.opened_crawl import in_crawl

@@ -7,7 +7,7 @@ from bigcrawl.commands.steering.budget import limits_text
 from bigcrawl.commands.steering.pause import discovery_text
 from bigcrawl.scheduler.rules.callbacks import DAMAGED
 from bigcrawl.stats import SCRAPY_STATS
-from bigcrawl.stored.explaining import explain_stored
+from bigcrawl.stored.answers import explain_stored
 from bigcrawl.views.explain import explain_url, page_of
 from bigcrawl.views.feature import all_views
 from bigcrawl.views.newest_files import REMEDY

@@ -213,7 +213,7 @@ def _about_source() -> Iterator[None]:
 
 
 EXPORT: Final = "export"
-_SOURCES: Final = "bigcrawl_foreign.sources"
+_SOURCES: Final = "bigcrawl_foreign.url_lists"
 
 
 def import_from_options(parser: argparse.ArgumentParser) -> None:

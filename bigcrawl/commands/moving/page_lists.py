@@ -24,7 +24,7 @@ from bigcrawl.commands.moving.export_file import new_file
 from bigcrawl.commands.result import Result
 from bigcrawl.content.copies import COPIES, EXACT
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.page_index.page_urls import urls_of
+from bigcrawl.page_index.lookup import urls_of
 from bigcrawl.scheduler.partition.reader import read_copies_of
 from bigcrawl.scheduler.records.queued_url import decode_timed
 from bigcrawl.views.feature import changes_of

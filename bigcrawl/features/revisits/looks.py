@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from bigcrawl.revisiting.hints import next_look_s
+from bigcrawl.revisiting.policies import next_look_s
 from bigcrawl.revisiting.visit import Visit, VisitFormatError
 from bigcrawl.scheduler.records.body import known_in
 from bigcrawl.scheduler.records.queued_url import QueuedUrl, TimedUrl, listed_in

@@ -10,10 +10,9 @@ import msgpack
 from isal import isal_zlib
 
 from bigcrawl.exceptions import BigcrawlError
-from bigcrawl.features.tallies.distinct import DistinctCounter
+from bigcrawl.features.tallies.distinct import DEPTH_MAX, DistinctCounter, SampledCounts
 from bigcrawl.features.tallies.frequent import FrequentName, FrequentNames
 from bigcrawl.features.tallies.gaps import GapCounts, NamedGap
-from bigcrawl.features.tallies.sampled import DEPTH_MAX, SampledCounts
 from bigcrawl.media_types import type_told
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl_forms.campaign import FAILURES_MAX, NO_WORD, Campaign, Due, Limits
-from bigcrawl_forms.disk import StateDisk
-from bigcrawl_forms.journal import Journal
+from bigcrawl_forms.journal import Journal, StateDisk
 from bigcrawl_forms.submitting import Query, SearchForm
 from tests.annexes.forms.pages import search_form
 

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from bigcrawl_forms.estimating import Total, estimate_total
+from bigcrawl_forms.selecting import Total, estimate_total
 
 
 def test_estimate_is_chaos() -> None:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.warc.files import OsFiles
-from bigcrawl_forms import disk
-from bigcrawl_forms.disk import StateDisk
-from bigcrawl_forms.journal import Journal
+from bigcrawl_forms import journal as disk
+from bigcrawl_forms.journal import Journal, StateDisk
 from tests.annexes.forms.hung_disk import HungDisk
 from tests.support.running.processes import wait_until
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl_forms.terms import TERMS_OF_TEXT_MAX, read_words, terms_of
+from bigcrawl_forms.options import TERMS_OF_TEXT_MAX, read_words, terms_of
 
 if TYPE_CHECKING:
     from pathlib import Path

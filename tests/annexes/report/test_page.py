@@ -15,8 +15,8 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.features.tallies.tallies import Tallies
 from bigcrawl.views.figures import PldFigures
 from bigcrawl.views.plds import TopPld
+from bigcrawl_report.command import write_files
 from bigcrawl_report.document import document_of
-from bigcrawl_report.files import write_files
 from bigcrawl_report.html import CHARACTERS_MAX, embedded_json, html_of
 from tests.annexes.report.figures import figures_of, full_tallies, large_figures
 

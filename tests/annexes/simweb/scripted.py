@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bigcrawl_simweb.basics.answer import Answer
-    from bigcrawl_simweb.basics.name_fault import NameFault
+    from bigcrawl_simweb.basics.name_record import NameFault
 
 A, B = "127.16.0.1", "127.16.0.2"
 TIMEOUT_S = 120  # far more than anything takes: a test that hangs shall say where

@@ -18,11 +18,11 @@ from bigcrawl.listings.feeds import FeedEntry, feed_entries, feeds_of_page, is_f
 from bigcrawl_simweb.basics.answer import Fault
 from bigcrawl_simweb.basics.features import ALL, Feature, Naming, features_named
 from bigcrawl_simweb.basics.resources import Kind
-from bigcrawl_simweb.basics.retry_after import retry_after_ms
 from bigcrawl_simweb.exhibits.table import EXHIBITS
 from bigcrawl_simweb.model.changing_pages import changed_ms_of, period_ms_of
 from bigcrawl_simweb.model.outages import OUTAGES, outage_of
 from bigcrawl_simweb.model.web import Web
+from bigcrawl_simweb.serve.http1 import retry_after_ms
 from tests.annexes.simweb.decoding import entity, leads_in
 from tests.support.known_copies import similarity
 

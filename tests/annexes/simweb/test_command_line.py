@@ -19,8 +19,7 @@ from bigcrawl_simweb.check.checker import CheckRules, check_exchanges
 from bigcrawl_simweb.exhibits.table import EXHIBITS
 from bigcrawl_simweb.model.explain import SPACES
 from bigcrawl_simweb.model.outages import OUTAGES
-from bigcrawl_simweb.model.robots import ROBOTS
-from bigcrawl_simweb.model.robots_kinds import KINDS
+from bigcrawl_simweb.model.robots import KINDS, ROBOTS
 from bigcrawl_simweb.model.state import SavedWeb, load_web, save_web
 from bigcrawl_simweb.model.uniform import PAGE_BYTES, UniformWeb
 from bigcrawl_simweb.serve.access_log import AccessLog, LogLine, read_exchanges

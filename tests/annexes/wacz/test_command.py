@@ -15,7 +15,7 @@ from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.warc.files import OsFiles
 from bigcrawl_wacz import packing
-from bigcrawl_wacz.archive import WaczArchive
+from bigcrawl_wacz.packing import WaczArchive
 from tests.support.replaying.wacz import assert_valid
 from tests.unit.stored.warc_files import page, stored
 

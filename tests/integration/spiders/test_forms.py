@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl_forms.estimating import Total
+from bigcrawl_forms.selecting import Total
 from tests.support.crawling.crawls import Crawl
 from tests.support.faults import disk
 from tests.support.running.processes import wait_until

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from bigcrawl_simweb.basics.exchange import Exchange
-    from bigcrawl_simweb.model.expected import Expected
+    from bigcrawl_simweb.model.expectations import Expected
 
 # Spaces that no crawl comes to the end of.
 ENDLESS = frozenset({Feature.TRAPS, Feature.FARMS, Feature.HOMES})

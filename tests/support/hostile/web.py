@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from bigcrawl_simweb.check.checker import Exchange, Report
     from bigcrawl_simweb.check.findings import OverRetry
-    from bigcrawl_simweb.model.expected import Expected
+    from bigcrawl_simweb.model.expectations import Expected
     from tests.support.crawling.crawls import Crawl, SimulatedWeb
 
 # 350 hosts (`make test-hostile`) have 20,000 URLs that a right crawl comes to see: each kind of robots.txt (35) meets

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from bigcrawl_simweb.basics.answer import Answer
-    from bigcrawl_simweb.basics.name_fault import NameFault
-    from bigcrawl_simweb.basics.name_record import NameRecord
+    from bigcrawl_simweb.basics.name_record import NameFault, NameRecord
 
     Said = str | NameRecord | NameFault | None
 

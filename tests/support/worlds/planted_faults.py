@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bigcrawl_simweb.check.rules import CheckRules
-    from bigcrawl_simweb.model.expected import Expected
+    from bigcrawl_simweb.model.expectations import Expected
     from tests.support.worlds.polite_schedule import Schedule
 
 # Longer than any delay that is drawn, and any exchange.

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bigcrawl_simweb.basics.exchange import Exchange
 from bigcrawl_simweb.check.rules import CheckRules
-from bigcrawl_simweb.model.expected import Expected
+from bigcrawl_simweb.model.expectations import Expected
 
 HOSTS = tuple(f"{name}.{pld}" for pld in ("one.test", "two.test") for name in "ab")
 MAX_AGES_MS = (3_000, 24 * 3_600_000)

@@ -8,9 +8,9 @@ import pytest
 
 from benchmarks.recrawl.hints import LONGEST_S, SHORTEST_S, Site, news, still
 from benchmarks.recrawl.simulation import DAY_S
+from bigcrawl.revisiting.allocation import KNOWN_FROM
 from bigcrawl.revisiting.change_rate import with_comparison
 from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds
-from bigcrawl.revisiting.rate_sample import KNOWN_FROM
 from bigcrawl.revisiting.rules import CHANGE_RATE, PERIODIC, QUALITY
 
 TOLD = Site(3_600, tells=True)

@@ -6,8 +6,7 @@ import random
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from bigcrawl.content.shingles import shingles_of
-from bigcrawl.content.sketches import sketches_of
+from bigcrawl.content.sketches import shingles_of, sketches_of
 from bigcrawl.content.text import texts_of
 
 if TYPE_CHECKING:

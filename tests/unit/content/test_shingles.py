@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bigcrawl.content.shingles import shingles_of, similarity
+from bigcrawl.content.sketches import shingles_of, similarity
 from bigcrawl.content.text import texts_of
 from tests.unit.content.pages import edited, hashes_of, page, words_of
 

@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from bigcrawl.content.shingles import Shingles, similarity
 from bigcrawl.content.sketched import ALIKE, SKETCH_WORDS
 from bigcrawl.content.sketches import (
     BITS,
     PLACES,
     WORDS_MIN,
+    Shingles,
     Sketches,
     are_alike,
+    similarity,
     sketches_of,
     sketches_of_shingles,
 )

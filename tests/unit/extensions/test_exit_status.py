@@ -7,7 +7,7 @@ from scrapy import Spider, signals
 from scrapy.exceptions import CloseSpider
 from scrapy.utils.test import get_crawler
 
-from bigcrawl.extensions.exit_status import ExitStatus
+from bigcrawl.extensions.stop import ExitStatus
 from bigcrawl.scheduler.adapter.registry import mark_failed
 
 

@@ -12,8 +12,7 @@ import pytest
 from scrapy import Spider
 from scrapy.utils.test import get_crawler
 
-from bigcrawl.extensions.feed_files import cut_torn_line
-from bigcrawl.extensions.feeds import FeedExporter
+from bigcrawl.extensions.feeds import FeedExporter, cut_torn_line
 from bigcrawl.scheduler.adapter.registry import feeds_of, register
 
 if TYPE_CHECKING:

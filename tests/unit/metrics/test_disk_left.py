@@ -6,7 +6,7 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
-from bigcrawl.metrics.disk_left import DiskSpaceLeft
+from bigcrawl.metrics.source import DiskSpaceLeft
 from tests.support.running.processes import wait_until
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 from bigcrawl.metrics.table import METRICS, SHOWN_ENDS
 
 if TYPE_CHECKING:
-    from bigcrawl.metrics.metric import Metric
+    from bigcrawl.metrics.outcomes import Metric
 
 PROJECT = Path(__file__).resolve().parents[3]
 DASHBOARD = PROJECT / "ops" / "grafana" / "bigcrawl.json"

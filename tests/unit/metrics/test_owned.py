@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bigcrawl.metrics.owned import OwnedSums
+from bigcrawl.metrics.source import OwnedSums
 from bigcrawl.redisdb.scripts import PartitionView
 
 

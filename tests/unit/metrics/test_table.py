@@ -9,7 +9,7 @@ from bigcrawl.metrics.table import METRICS
 from tests.support.running.tables import each
 
 if TYPE_CHECKING:
-    from bigcrawl.metrics.metric import Metric
+    from bigcrawl.metrics.outcomes import Metric
 
 SERIES_MAX = 400
 PACKAGE_SOURCE = re.compile(r"(stats\.py: bigcrawl/\S+|[a-z_/]+\.(py|lua))(, [a-z_/]+\.(py|lua))*")

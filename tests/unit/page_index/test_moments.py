@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bigcrawl.page_index.moments import to_ms
+from bigcrawl.page_index.parquet import to_ms
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from bigcrawl.page_index.index_files import index_file, index_path
 from bigcrawl.pipelines import page_uploader
-from bigcrawl.pipelines.disk_use import DiskUse, percent_used
+from bigcrawl.pipelines.page_shipping import DiskUse, percent_used
 from bigcrawl.pipelines.page_uploader import PageUploader
 from tests.support.running.processes import wait_until
 from tests.unit.page_index.test_index_files import URLS, warc_file

@@ -14,8 +14,7 @@ from bigcrawl.config import DnsConfig
 from bigcrawl.politeness import dns_resolver
 from bigcrawl.politeness.dns_cache import DnsAnswer, DnsCache, DnsError
 from bigcrawl.politeness.dns_resolver import DnsResolver
-from bigcrawl_simweb.basics.name_fault import NameFault
-from bigcrawl_simweb.basics.name_record import NameRecord
+from bigcrawl_simweb.basics.name_record import NameFault, NameRecord
 from tests.support.servers.name_server import Zone, serving
 
 if TYPE_CHECKING:

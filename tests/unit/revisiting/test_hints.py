@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bigcrawl.revisiting.hints import next_look_s
+from bigcrawl.revisiting.policies import next_look_s
 
 
 def test_looks_come_when_a_page_has_waited_twice_as_long() -> None:

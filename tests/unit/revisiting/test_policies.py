@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bigcrawl.default_settings import BY_NAME
+from bigcrawl.revisiting.allocation import KNOWN_FROM, RateSample
 from bigcrawl.revisiting.change_rate import History, change_rate, with_comparison
 from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds
-from bigcrawl.revisiting.rate_sample import KNOWN_FROM, RateSample
 from bigcrawl.revisiting.rules import CHANGE_RATE, FRESHNESS, PERIODIC, QUALITY, RULES
 
 BOUNDS = WaitBounds(usual_s=1_000, shortest_s=10, longest_s=100_000)

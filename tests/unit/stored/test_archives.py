@@ -23,8 +23,8 @@ from bigcrawl.config import read_config
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.page_index.index_files import index_file
 from bigcrawl.page_index.page_records import page_records
+from bigcrawl.stored.answers import explain_stored
 from bigcrawl.stored.catalogue import read_catalogue
-from bigcrawl.stored.explaining import explain_stored
 from bigcrawl.stored.files import source_files
 from bigcrawl.stored.pages import PageReader, StoredPage, UnreadablePageError
 from bigcrawl.warc.base32 import encode_sha1

@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bigcrawl.stored.templates import RequestTemplates
-from bigcrawl.stored.wanted import OTHERS_MAX, TOGETHER, RequestedPage, RequestedPages
+from bigcrawl.stored.wanted import OTHERS_MAX, TOGETHER, RequestedPage, RequestedPages, RequestTemplates
 from tests.support.sizes import examples
 
 PAGES = 9_000

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from bigcrawl.commands.looking.status import page_bytes, redis_bytes
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.crawl.survey import survey
-from bigcrawl.views.activity.crawls import crawls_of
 from bigcrawl.views.activity.events import events_of
+from bigcrawl.views.activity.jobs import crawls_of
 from bigcrawl.views.activity.recent import recent_of
 from bigcrawl.views.errors import read_errors
 from bigcrawl.views.history import history_of

@@ -20,7 +20,7 @@ class Naming(StrEnum):
 class Feature(StrEnum):
     """Phenomena that a crawler may meet; the comments name the modules."""
 
-    ROBOTS = "robots"  # robots_kinds.py: every kind of robots.txt
+    ROBOTS = "robots"  # robots.py: every kind of robots.txt
     DIRECTIVES = "directives"  # exhibits/directives.py: X-Robots-Tag, robots meta, rel=nofollow
     REDIRECTS = "redirects"  # exhibits/answers.py: odd redirects
     STATUSES = "statuses"  # exhibits/answers.py: 410, 429 with Retry-After, odd content types
@@ -37,7 +37,7 @@ class Feature(StrEnum):
     OUTAGES = "outages"  # outages.py: hosts that are down, intermittent or overloaded
     NAMES = "names"  # names.py: names that do not resolve; need named hosts
     SITEMAPS = "sitemaps"  # sitemaps.py: index and gzipped sitemaps, named in robots.txt
-    FEEDS = "feeds"  # feeds.py: RSS and Atom, named by front pages
+    FEEDS = "feeds"  # sitemaps.py: RSS and Atom, named by front pages
 
 
 PLAIN: Final[frozenset[Feature]] = frozenset()

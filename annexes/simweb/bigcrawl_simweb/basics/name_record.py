@@ -1,7 +1,8 @@
-"""The DNS record of a name that has more than one IPv4 address."""
+"""What the resolver of a simulated web answers for names: records with several addresses, and failures."""
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import NamedTuple
 
 
@@ -17,3 +18,8 @@ class NameRecord(NamedTuple):
     alias: str = ""
     alias_ttl_s: int | None = None
     delay_ms: int = 0
+
+
+class NameFault(Enum):
+    SERVFAIL = "servfail"  # it reports a failure
+    SILENT = "silent"  # the client waits until its timeout

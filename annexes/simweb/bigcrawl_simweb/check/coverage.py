@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from bigcrawl_simweb.basics.exchange import Exchange
     from bigcrawl_simweb.check.rules import CheckRules
-    from bigcrawl_simweb.model.expected import Expected
+    from bigcrawl_simweb.model.expectations import Expected
 
 
 class _FetchState(NamedTuple):

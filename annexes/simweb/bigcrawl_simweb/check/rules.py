@@ -10,7 +10,7 @@ from bigcrawl.exceptions import ContractError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from bigcrawl_simweb.model.expected import Expected
+    from bigcrawl_simweb.model.expectations import Expected
 
 # RFC 9309 §2.4
 _ROBOTS_MAX_AGE_MS: Final = 24 * 3_600_000

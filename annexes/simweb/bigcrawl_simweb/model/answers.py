@@ -10,20 +10,25 @@ from typing import TYPE_CHECKING, Final
 from bigcrawl_simweb.basics.addresses import origin_of
 from bigcrawl_simweb.basics.answer import Answer
 from bigcrawl_simweb.basics.features import PLAIN, Feature
-from bigcrawl_simweb.basics.hashing import mix_bits, random_words
 from bigcrawl_simweb.basics.markup import PageWriter, in_own_words, render_notice, with_changed_words
+from bigcrawl_simweb.basics.power_law import mix_bits, random_words
 from bigcrawl_simweb.basics.resources import ENDLESS_KINDS, PAGES_PER_TOPIC, Kind, Resource
 from bigcrawl_simweb.exhibits.exhibit import HTML, ExhibitContext
 from bigcrawl_simweb.exhibits.table import PATHS, path_of, proof_of, row_of
 from bigcrawl_simweb.model.changing_pages import changed_ms_of, is_unchanged, period_ms_of, validators, with_etag
-from bigcrawl_simweb.model.feeds import NEWS_MAX, Entry, alternate_links, announced_in, announced_ms, feed
 from bigcrawl_simweb.model.graph import is_frameset
 from bigcrawl_simweb.model.sitemaps import (
     LIARS_EVERY,
     LISTS,
     NEWS_LIST,
+    NEWS_MAX,
+    Entry,
     ListedPage,
+    alternate_links,
+    announced_in,
+    announced_ms,
     changefreq_of,
+    feed,
     index_of_sitemaps,
     mapped_in,
     sitemap,

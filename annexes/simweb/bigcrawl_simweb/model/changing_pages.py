@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl_simweb.basics.answer import Answer
-from bigcrawl_simweb.basics.hashing import mix_bits
+from bigcrawl_simweb.basics.power_law import mix_bits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bigcrawl_simweb.basics.features import Feature
@@ -9,14 +10,31 @@ from bigcrawl_simweb.basics.resources import ENDLESS_KINDS, Kind, Resource
 from bigcrawl_simweb.exhibits.exhibit import ABORTED
 from bigcrawl_simweb.exhibits.table import row_of
 from bigcrawl_simweb.model.answers import status_of
-from bigcrawl_simweb.model.expected import Expected
 from bigcrawl_simweb.model.names import HOMES_HOST
 from bigcrawl_simweb.model.outages import Outage, outage_of
 
 if TYPE_CHECKING:
     from bigcrawl_simweb.model.names import HostNames
-    from bigcrawl_simweb.model.robots import RobotsFile
-    from bigcrawl_simweb.model.robots_kinds import RobotsFiles
+    from bigcrawl_simweb.model.robots import RobotsFile, RobotsFiles
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The correct result for one URL.
+
+    Attributes:
+        statuses: any of these is right.
+        required: False if only uncertain links lead there, or if the host may be unreachable.
+        retriable: whether it may be requested again: 429, 5xx, and incomplete answers.
+        whole: whether a complete answer is possible.
+        endless: whether it lies in an infinite space.
+    """
+
+    statuses: frozenset[int]
+    required: bool = True
+    retriable: bool = False
+    whole: bool = True
+    endless: bool = False
 
 
 class Expectation(NamedTuple):

@@ -9,15 +9,14 @@ from bigcrawl_simweb.basics.resources import ENDLESS_KINDS, HOMES, PATHS, Kind
 from bigcrawl_simweb.exhibits.table import EXHIBITS, row_of
 from bigcrawl_simweb.model.names import FARM_HOST, FARM_MARK, HOMES_HOST, HOMES_MARK
 from bigcrawl_simweb.model.outages import OUTAGES
-from bigcrawl_simweb.model.robots import ROBOTS
-from bigcrawl_simweb.model.robots_kinds import KINDS
+from bigcrawl_simweb.model.robots import KINDS, ROBOTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bigcrawl_simweb.basics.answer import Answer
     from bigcrawl_simweb.basics.resources import Resource
-    from bigcrawl_simweb.model.expected import Expected
+    from bigcrawl_simweb.model.expectations import Expected
     from bigcrawl_simweb.model.web import Web
 
 SPACES: Final = (

@@ -11,12 +11,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl_simweb.basics.features import Feature
-from bigcrawl_simweb.basics.hashing import mix_bits, random_words
 from bigcrawl_simweb.basics.markup import EVEN_BYTES, SKEWED_BYTES
+from bigcrawl_simweb.basics.power_law import mix_bits, random_words
 from bigcrawl_simweb.basics.resources import ENDLESS_KINDS, PLAIN_KINDS, Kind, Resource, count_of
 from bigcrawl_simweb.exhibits.table import exhibits_of, proof_of
-from bigcrawl_simweb.model.feeds import ANNOUNCED, FEEDS
-from bigcrawl_simweb.model.sitemaps import LISTS, MAPPED
+from bigcrawl_simweb.model.sitemaps import ANNOUNCED, FEEDS, LISTS, MAPPED
 from bigcrawl_simweb.model.traps import SHOP_ITEMS, farm_entry, home_entry, home_links, links_onward, made_up_entry
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from bigcrawl_simweb.basics.addresses import address_of, index_of
 from bigcrawl_simweb.basics.features import Feature, Naming
-from bigcrawl_simweb.basics.hashing import mix_bits
-from bigcrawl_simweb.basics.name_fault import NameFault
-from bigcrawl_simweb.basics.power_law import ScatteredOrder
+from bigcrawl_simweb.basics.name_record import NameFault
+from bigcrawl_simweb.basics.power_law import ScatteredOrder, mix_bits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

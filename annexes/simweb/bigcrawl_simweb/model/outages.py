@@ -10,8 +10,8 @@ from email.utils import formatdate
 from typing import Final
 
 from bigcrawl_simweb.basics.answer import Answer, Fault
-from bigcrawl_simweb.basics.hashing import mix_bits
 from bigcrawl_simweb.basics.markup import render_notice
+from bigcrawl_simweb.basics.power_law import mix_bits
 
 _PERIOD: Final = 29
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from bigcrawl_simweb.basics.hashing import mix_bits
-from bigcrawl_simweb.basics.power_law import PowerLaw, ScatteredOrder
+from bigcrawl_simweb.basics.power_law import PowerLaw, ScatteredOrder, mix_bits
 
 _HOSTS_PER_PLD: Final = 3.5
 _HOSTS_PER_ADDRESS: Final = 28

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 from bigcrawl_simweb.basics.resources import ENDLESS_KINDS, Kind, Resource
 from bigcrawl_simweb.exhibits.table import row_of
-from bigcrawl_simweb.model.feeds import NEWS_MAX, announced_in
-from bigcrawl_simweb.model.sitemaps import LISTS, NEWS_LIST, mapped_in
+from bigcrawl_simweb.model.sitemaps import LISTS, NEWS_LIST, NEWS_MAX, announced_in, mapped_in
 
 if TYPE_CHECKING:
-    from bigcrawl_simweb.model.expectations import Expectations
-    from bigcrawl_simweb.model.expected import Expected
+    from bigcrawl_simweb.model.expectations import Expectations, Expected
     from bigcrawl_simweb.model.graph import Graph
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from bigcrawl_simweb.basics.hashing import mix_bits
+from bigcrawl_simweb.basics.power_law import mix_bits
 
 _FRAGMENT_SHARE: Final = 0.15
 _BLANKS_SHARE: Final = 0.04

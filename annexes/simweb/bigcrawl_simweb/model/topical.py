@@ -19,12 +19,36 @@ from typing import TYPE_CHECKING, Final
 from bigcrawl.exceptions import ConfigError
 from bigcrawl_simweb.basics.addresses import HOSTS_MAX, address_of, index_of, origin_of
 from bigcrawl_simweb.basics.answer import Answer
-from bigcrawl_simweb.basics.hashing import mix_bits
 from bigcrawl_simweb.basics.markup import paragraph_pool, render_notice
-from bigcrawl_simweb.basics.topics import TOPICS
+from bigcrawl_simweb.basics.power_law import mix_bits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+TOPICS: Final[tuple[tuple[str, ...], ...]] = (
+    ("bees", "honey", "beehive", "beekeeper", "pollen", "swarm", "nectar", "honeycomb"),
+    ("sailing", "yacht", "regatta", "mast", "keel", "spinnaker", "jib", "rudder"),
+    ("chess", "gambit", "checkmate", "rook", "bishop", "castling", "endgame", "pawn"),
+    ("opera", "soprano", "aria", "libretto", "tenor", "overture", "baritone", "maestro"),
+    ("volcano", "lava", "magma", "eruption", "crater", "caldera", "basalt", "tephra"),
+    ("bakery", "sourdough", "yeast", "flour", "baguette", "dough", "croissant", "rye"),
+    ("astronomy", "telescope", "nebula", "comet", "galaxy", "asteroid", "eclipse", "pulsar"),
+    ("cycling", "bicycle", "peloton", "derailleur", "velodrome", "pedal", "saddle", "criterium"),
+    ("railway", "locomotive", "tramway", "signalman", "sleeper", "shunting", "viaduct", "turntable"),
+    ("pottery", "kiln", "glaze", "porcelain", "stoneware", "earthenware", "ceramic", "clay"),
+    ("falconry", "falcon", "hawk", "kestrel", "talon", "jesses", "goshawk", "peregrine"),
+    ("vineyard", "wine", "grape", "cellar", "riesling", "vintner", "cork", "tannin"),
+    ("cryptography", "cipher", "plaintext", "decryption", "keystream", "nonce", "hash", "signature"),
+    ("knitting", "wool", "needle", "crochet", "stitch", "yarn", "purl", "sweater"),
+    ("glacier", "moraine", "iceberg", "crevasse", "fjord", "icefall", "serac", "permafrost"),
+    ("typography", "serif", "kerning", "ligature", "typeface", "italic", "leading", "punchcutter"),
+    ("fencing", "epee", "sabre", "foil", "riposte", "parry", "lunge", "piste"),
+    ("mushroom", "chanterelle", "mycelium", "spore", "truffle", "fungus", "bolete", "morel"),
+    ("beetle", "ladybird", "weevil", "elytra", "larva", "scarab", "entomology", "mandible"),
+    ("lighthouse", "foghorn", "lightkeeper", "fresnel", "seamark", "beacon", "daymark", "lightship"),
+)
+"""A twentieth of a topical web's pages belongs to each."""
+
 
 LINKS: Final = 20
 PAGES_MAX: Final = 10**9

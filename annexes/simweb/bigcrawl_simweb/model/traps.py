@@ -9,8 +9,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from bigcrawl_simweb.basics.hashing import mix_bits, random_words
-from bigcrawl_simweb.basics.power_law import PowerLaw
+from bigcrawl_simweb.basics.power_law import PowerLaw, mix_bits, random_words
 from bigcrawl_simweb.basics.resources import (
     DEPTH_MAX,
     DIRECTORY_PAGES,

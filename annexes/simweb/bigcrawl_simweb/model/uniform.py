@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Final
 from bigcrawl.exceptions import ConfigError
 from bigcrawl_simweb.basics.addresses import HOSTS_MAX, address_of, index_of, origin_of
 from bigcrawl_simweb.basics.answer import Answer
-from bigcrawl_simweb.basics.hashing import mix_bits, random_words
 from bigcrawl_simweb.basics.markup import paragraph_pool, render_notice
+from bigcrawl_simweb.basics.power_law import mix_bits, random_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

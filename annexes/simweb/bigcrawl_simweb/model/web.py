@@ -17,18 +17,17 @@ from bigcrawl_simweb.exhibits.exhibit import HTML
 from bigcrawl_simweb.exhibits.table import ROWS_MAX, exhibits_of, proof_of, row_of
 from bigcrawl_simweb.exhibits.table import named_by as exhibit_named_by
 from bigcrawl_simweb.model.answers import WebAnswers
-from bigcrawl_simweb.model.expectations import Expectations, usual_status
-from bigcrawl_simweb.model.expected import Expected
+from bigcrawl_simweb.model.expectations import Expectations, Expected, usual_status
 from bigcrawl_simweb.model.graph import Graph
 from bigcrawl_simweb.model.names import FARM_HOST, FARMS_MAX, HOMES_HOST, HostNames
 from bigcrawl_simweb.model.population import Population
 from bigcrawl_simweb.model.reachability import Reachability
-from bigcrawl_simweb.model.robots_kinds import RobotsFiles
+from bigcrawl_simweb.model.robots import RobotsFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from bigcrawl_simweb.basics.name_fault import NameFault
+    from bigcrawl_simweb.basics.name_record import NameFault
 
 ROBOTS_TARGET: Final = "/robots.txt"
 PAGES_MAX: Final = 10**12

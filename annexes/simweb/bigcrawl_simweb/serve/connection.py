@@ -29,7 +29,7 @@ import sys
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from bigcrawl_simweb.basics.exchange import ABORTED_STATUS
-from bigcrawl_simweb.serve.incoming import RequestParser
+from bigcrawl_simweb.serve.http1 import RequestParser
 from bigcrawl_simweb.serve.sending import NO_FAULT, ConnectionEnding
 
 if TYPE_CHECKING:
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bigcrawl_simweb.basics.answer import Answer
-    from bigcrawl_simweb.serve.http1 import RequestHead
-    from bigcrawl_simweb.serve.incoming import ArrivedRequest
+    from bigcrawl_simweb.serve.http1 import ArrivedRequest, RequestHead
     from bigcrawl_simweb.serve.sending import AnswerDelivery
 
 _READ_BYTES: Final = 16_384

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl_simweb.basics.clock import now_ms
-from bigcrawl_simweb.basics.name_fault import NameFault
-from bigcrawl_simweb.basics.name_record import NameRecord
+from bigcrawl_simweb.basics.name_record import NameFault, NameRecord
 from bigcrawl_simweb.serve.dns_wire import (
     BadQueryError,
     encode_addresses,

@@ -8,11 +8,15 @@ otherwise half of the connections would hang.
 from __future__ import annotations
 
 import asyncio
+import datetime
 import os
 import signal
+import ssl
 import sys
+import tempfile
 from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
 from bigcrawl.exceptions import BigcrawlError, ConfigError
@@ -20,12 +24,10 @@ from bigcrawl_simweb.serve.access_log import AccessLog
 from bigcrawl_simweb.serve.lookup_log import LookupLog
 from bigcrawl_simweb.serve.resolver import DnsServer
 from bigcrawl_simweb.serve.server import SimServer
-from bigcrawl_simweb.serve.tls import made_up_context
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from bigcrawl_simweb.serve.served import ServedWeb
 
@@ -214,3 +216,33 @@ async def _parent_is_gone(parent: int) -> None:
     """
     while os.getppid() == parent:  # noqa: ASYNC110 - no event reports the end of a parent
         await asyncio.sleep(_PARENT_POLL_S)
+
+
+_DAYS: Final = datetime.timedelta(days=365)
+
+
+def made_up_context() -> ssl.SSLContext:
+    """Return the context of a server whose certificate names no host. Raises ConfigError without `cryptography`."""
+    try:
+        from cryptography import x509  # of Scrapy's requirements, not ours
+        from cryptography.hazmat.primitives import hashes, serialization
+        from cryptography.hazmat.primitives.asymmetric import ec
+    except ImportError:
+        raise ConfigError(
+            "a proxy for https makes its certificate with cryptography: pip install cryptography"
+        ) from None
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "simweb")])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = x509.CertificateBuilder(
+        name, name, key.public_key(), x509.random_serial_number(), now - _DAYS, now + _DAYS
+    )
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "simweb.pem"
+        path.write_bytes(secret + certificate.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+        context.load_cert_chain(path)
+    return context

@@ -8,8 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bigcrawl_simweb.basics.answer import Answer
-    from bigcrawl_simweb.basics.name_fault import NameFault
-    from bigcrawl_simweb.basics.name_record import NameRecord
+    from bigcrawl_simweb.basics.name_record import NameFault, NameRecord
 
 
 class ServedWeb(Protocol):

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 from bigcrawl_simweb.basics.addresses import index_of
 from bigcrawl_simweb.basics.answer import Answer
 from bigcrawl_simweb.basics.clock import now_ms
-from bigcrawl_simweb.basics.retry_after import retry_after_ms
 from bigcrawl_simweb.serve.access_log import LogLine
 from bigcrawl_simweb.serve.connection import Destination, ServerConnection
+from bigcrawl_simweb.serve.http1 import retry_after_ms
 from bigcrawl_simweb.serve.sending import NO_FAULT, open_tunnel, plan_delivery, refusal_answer
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bigcrawl_simweb.serve.access_log import AccessLog
-    from bigcrawl_simweb.serve.http1 import RequestHead
-    from bigcrawl_simweb.serve.incoming import ArrivedRequest
+    from bigcrawl_simweb.serve.http1 import ArrivedRequest, RequestHead
     from bigcrawl_simweb.serve.sending import AnswerDelivery
     from bigcrawl_simweb.serve.served import ServedWeb
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bigcrawl_simweb.basics.retry_after import retry_after_ms
+from bigcrawl_simweb.serve.http1 import retry_after_ms
 
 AT_MS = 1_700_000_000_250  # Tue, 14 Nov 2023 22:13:20.25 GMT
 

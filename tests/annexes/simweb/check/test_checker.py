@@ -12,7 +12,7 @@ from bigcrawl_simweb.check.findings import HEADINGS, BadFetch, Refetch
 from tests.support.crawling.exchanges import A, B, page
 
 if TYPE_CHECKING:
-    from bigcrawl_simweb.model.expected import Expected
+    from bigcrawl_simweb.model.expectations import Expected
 
 EXPECTED = {f"http://{A}/": 200, f"http://{A}/x": 404, f"http://{B}/": 200}
 RULES = CheckRules(

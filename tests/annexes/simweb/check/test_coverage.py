@@ -4,7 +4,7 @@ import pytest
 
 from bigcrawl_simweb.check.checker import CheckRules, check_exchanges
 from bigcrawl_simweb.check.findings import BadFetch, DeepDive, OverRetry, StatusDifference
-from bigcrawl_simweb.model.expected import Expected
+from bigcrawl_simweb.model.expectations import Expected
 from tests.support.crawling.exchanges import A, B, page
 
 

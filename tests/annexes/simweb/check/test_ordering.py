@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 
 from bigcrawl_simweb.basics.exchange import Exchange
-from bigcrawl_simweb.check.ordering import by_start
+from bigcrawl_simweb.check.checker import by_start
 
 
 def test_exchanges_are_sorted_by_start_and_otherwise_left_as_they_are():

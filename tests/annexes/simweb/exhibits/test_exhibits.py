@@ -11,9 +11,9 @@ from selectolax.lexbor import LexborHTMLParser
 from bigcrawl_simweb.basics.answer import Answer, Fault
 from bigcrawl_simweb.basics.features import ALL, PLAIN, Feature
 from bigcrawl_simweb.basics.resources import Kind, Resource
-from bigcrawl_simweb.basics.retry_after import retry_after_ms
 from bigcrawl_simweb.exhibits.table import EXHIBITS, ROWS_MAX, exhibits_of, named_by, path_of, proof_of
 from bigcrawl_simweb.model.web import Web
+from bigcrawl_simweb.serve.http1 import retry_after_ms
 from tests.annexes.simweb.decoding import entity, leads_in, text_of
 from tests.support.running.tables import each
 

@@ -7,7 +7,7 @@ import tldextract
 
 from bigcrawl_simweb.basics.addresses import address_of
 from bigcrawl_simweb.basics.features import ALL, PLAIN, Naming
-from bigcrawl_simweb.basics.name_fault import NameFault
+from bigcrawl_simweb.basics.name_record import NameFault
 from bigcrawl_simweb.model.names import FARM_HOST, HOMES_HOST, HostNames, spell_number, spelt_number
 from bigcrawl_simweb.model.population import Population
 

@@ -5,8 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from bigcrawl_simweb.basics.hashing import mix_bits
-from bigcrawl_simweb.basics.power_law import PowerLaw, ScatteredOrder
+from bigcrawl_simweb.basics.power_law import PowerLaw, ScatteredOrder, mix_bits
 from bigcrawl_simweb.model.population import Population
 
 

@@ -9,8 +9,7 @@ from bigcrawl_simweb.basics.answer import Answer, Fault
 from bigcrawl_simweb.basics.features import Feature
 from bigcrawl_simweb.basics.resources import Kind, Resource
 from bigcrawl_simweb.exhibits.table import path_of
-from bigcrawl_simweb.model.robots import ROBOTS, RobotsFile
-from bigcrawl_simweb.model.robots_kinds import KINDS
+from bigcrawl_simweb.model.robots import KINDS, ROBOTS, RobotsFile
 from bigcrawl_simweb.model.web import Web
 from tests.annexes.simweb.decoding import entity
 

@@ -10,8 +10,7 @@ import pytest
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.links import Links
 from bigcrawl_simweb.basics.markup import _WORDS
-from bigcrawl_simweb.basics.topics import TOPICS
-from bigcrawl_simweb.model.topical import LINKS, TopicalWeb
+from bigcrawl_simweb.model.topical import LINKS, TOPICS, TopicalWeb
 
 HOSTS, PAGES = 40, 60
 PORT = 8080

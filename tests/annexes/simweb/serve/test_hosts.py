@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from bigcrawl_simweb.basics.answer import Answer
-from bigcrawl_simweb.basics.name_fault import NameFault
+from bigcrawl_simweb.basics.name_record import NameFault
 from bigcrawl_simweb.serve.access_log import read_exchanges
 from tests.annexes.simweb.conftest import Served
 from tests.annexes.simweb.scripted import TIMEOUT_S, A, B, ScriptedWeb, hear, request

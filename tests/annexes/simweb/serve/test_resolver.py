@@ -18,7 +18,7 @@ import dns.resolver
 import pytest
 
 from bigcrawl.exceptions import ConfigError, CorruptionError
-from bigcrawl_simweb.basics.name_fault import NameFault
+from bigcrawl_simweb.basics.name_record import NameFault
 from bigcrawl_simweb.serve.lookup_log import Lookup, LookupLog, LookupOutcome, read_lookups
 from bigcrawl_simweb.serve.resolver import DnsServer
 from tests.annexes.simweb.scripted import TIMEOUT_S, ScriptedWeb, heard_bytes

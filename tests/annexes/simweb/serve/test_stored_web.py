@@ -12,8 +12,8 @@ import pytest
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.stored.answers import StoredAnswers
 from bigcrawl_simweb.__main__ import main
+from bigcrawl_simweb.serve.running import made_up_context
 from bigcrawl_simweb.serve.stored_web import StoredWeb
-from bigcrawl_simweb.serve.tls import made_up_context
 from tests.annexes.simweb.conftest import Served
 from tests.annexes.simweb.scripted import TIMEOUT_S
 from tests.unit.stored.warc_files import page, stored

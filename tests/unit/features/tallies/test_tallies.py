@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from isal import isal_zlib
 
-from bigcrawl.features.tallies.distinct import REGISTERS, DistinctCounter, DistinctFormatError
+from bigcrawl.features.tallies.distinct import REGISTERS, DistinctCounter, DistinctFormatError, SampledCounts
 from bigcrawl.features.tallies.frequent import FrequentNames
 from bigcrawl.features.tallies.gaps import RATIOS, TIGHTEST_MAX, GapCounts, NamedGap
-from bigcrawl.features.tallies.sampled import SampledCounts
 from bigcrawl.features.tallies.tallies import (
     MALFORMED,
     MEDIA_TYPES_MAX,

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from bigcrawl.features.traps.page import TrapSigns, observer_of
-from bigcrawl.features.traps.same_content import WINDOW
+from bigcrawl.features.traps.page import WINDOW, TrapSigns, observer_of
 from bigcrawl.features.traps.verdicts import pack_same_content, pack_wildcard
 from bigcrawl.scheduler.handout.observers import Observers
 from bigcrawl.scheduler.records.held_urls import HeldUrls

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bigcrawl.features.traps import same_content as module
-from bigcrawl.features.traps.same_content import WINDOW, SameContent
+from bigcrawl.features.traps import page as module
+from bigcrawl.features.traps.page import WINDOW, SameContent
 from bigcrawl.features.traps.verdicts import SAME_CONTENT
 from bigcrawl.scheduler.records.outcomes import unpack_outcomes
 from tests.support.keys import pld_key

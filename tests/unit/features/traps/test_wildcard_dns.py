@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from bigcrawl.features.traps import wildcard_dns as module
+from bigcrawl.features.traps import page as module
+from bigcrawl.features.traps.page import WildcardDns
 from bigcrawl.features.traps.verdicts import WILDCARD
-from bigcrawl.features.traps.wildcard_dns import WildcardDns
 from bigcrawl.politeness.dns_cache import DnsError
 from bigcrawl.scheduler.records.outcomes import unpack_outcomes
 from tests.support.keys import pld_key

@@ -8,7 +8,7 @@ import pytest
 
 from bigcrawl.config import read_config
 from bigcrawl.features.whole_hosts.fold import WholeHosts
-from bigcrawl.features.whole_hosts.inside import raised
+from bigcrawl.features.whole_hosts.spider_middlewares import raised
 from bigcrawl.scheduler.partition.fold.feature import features_of
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from tests.support.keys import pld_key

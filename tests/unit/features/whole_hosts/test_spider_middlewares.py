@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 from scrapy.http import HtmlResponse
 
-from bigcrawl.features.whole_hosts.inside import DEPTH_KEY
-from bigcrawl.features.whole_hosts.spider_middlewares import WholeHostLinks
+from bigcrawl.features.whole_hosts.spider_middlewares import DEPTH_KEY, WholeHostLinks
 from bigcrawl.links import Links
 from bigcrawl.scheduler.queues.front_queues import URGENT
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.scheduler.crawl.survey import Survey
-from bigcrawl.views.activity.possible import possible_rate
-from bigcrawl.views.standstill import CrawlFacts
+from bigcrawl.views.standstill import CrawlFacts, possible_rate
 from tests.unit.scheduler.world import make_config
 
 if TYPE_CHECKING:
