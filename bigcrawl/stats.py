@@ -27,13 +27,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "Bytes of requests as sent, before encryption, of those that libcurl sends.",
         "downloads/http.py",
     ),
-    Stat(
-        "bigcrawl/links/found",
-        "counter",
-        "URLs",
-        "URLs received in `Links` batches.",
-        "middlewares/links.py",
-    ),
+    Stat("bigcrawl/links/found", "counter", "URLs", "URLs received in `Links` batches.", "middlewares/links.py"),
     Stat(
         "bigcrawl/links/origin_bytes",
         "counter",
@@ -149,10 +143,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "middlewares/compression.py, middlewares/links.py",
         (
             ("size", "larger than DOWNLOAD_MAXSIZE as transferred: truncated, or failed without BIGCRAWL_TRUNCATE"),
-            (
-                "pieces",
-                "a body in more than 65,536 small pieces: truncated, or failed without BIGCRAWL_TRUNCATE",
-            ),
+            ("pieces", "a body in more than 65,536 small pieces: truncated, or failed without BIGCRAWL_TRUNCATE"),
             ("time", "longer than DOWNLOAD_TIMEOUT: truncated if part of the body had arrived, else failed"),
             ("header-bytes", "more than BIGCRAWL_HEADER_BYTES_MAX: failed"),
             ("headers", "more header lines than BIGCRAWL_HEADERS_MAX: failed"),
@@ -292,11 +283,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "middlewares/robots.py",
     ),
     Stat(
-        "bigcrawl/alone/forbidden",
-        "counter",
-        "requests",
-        "Requests that robots.txt forbids.",
-        "middlewares/robots.py",
+        "bigcrawl/alone/forbidden", "counter", "requests", "Requests that robots.txt forbids.", "middlewares/robots.py"
     ),
     Stat(
         "bigcrawl/alone/unreachable",
@@ -336,6 +323,11 @@ SCRAPY_STATS: tuple[Stat, ...] = (
     *(row for module in modules_of("stats") for row in getattr(module, "STATS", ())),
 )
 
+
+def _of_step(key: str, kind: str, unit: str, meaning: str) -> Stat:
+    return Stat(key, kind, unit, meaning, "trim_partition.lua")
+
+
 CRAWL_COUNTERS: tuple[Stat, ...] = (
     # --- sent and merged
     Stat(
@@ -345,64 +337,46 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "URLs appended to inboxes, in batches.",
         "append_batch.lua, park_urls.lua, set_aside_urls.lua",
     ),
-    Stat(
-        "folded",
-        "mark",
-        "stream id",
-        "The last inbox entry that a committed step has merged.",
-        "trim_partition.lua",
-    ),
-    Stat(
+    _of_step("folded", "mark", "stream id", "The last inbox entry that a committed step has merged."),
+    _of_step(
         "trimmed",
         "mark",
         "stream id, batch",
         "The last inbox entry and admit batch that Redis may have dropped; files without them are an older copy.",
-        "trim_partition.lua",
     ),
-    Stat("folded_urls", "counter", "URLs", "URLs read from the inbox by committed steps.", "trim_partition.lua"),
-    Stat("seen", "gauge", "URLs", "Keys in URLSeen: distinct URLs of the crawl.", "trim_partition.lua"),
-    Stat("seen_bytes", "gauge", "bytes", "Files of URLSeen, as the last step committed them.", "trim_partition.lua"),
-    Stat("table_bytes", "gauge", "bytes", "Files of all other tables.", "trim_partition.lua"),
-    Stat("queue_bytes", "gauge", "bytes", "Files of turns, over-budget and parked queues.", "trim_partition.lua"),
-    Stat("duplicates", "counter", "URLs", "URLs dropped because they had been seen before.", "trim_partition.lua"),
-    Stat(
+    _of_step("folded_urls", "counter", "URLs", "URLs read from the inbox by committed steps."),
+    _of_step("seen", "gauge", "URLs", "Keys in URLSeen: distinct URLs of the crawl."),
+    _of_step("seen_bytes", "gauge", "bytes", "Files of URLSeen, as the last step committed them."),
+    _of_step("table_bytes", "gauge", "bytes", "Files of all other tables."),
+    _of_step("queue_bytes", "gauge", "bytes", "Files of turns, over-budget and parked queues."),
+    _of_step("duplicates", "counter", "URLs", "URLs dropped because they had been seen before."),
+    _of_step(
         "repeats",
         "counter",
         "URLs",
         "URLs queued beyond those in URLSeen: visited again, fetched each time they are found, moved back from Redis, "
         "forgotten.",
-        "trim_partition.lua",
     ),
-    Stat(
-        "imported",
-        "counter",
-        "URLs",
-        "Keys of another crawl that an import added to URLSeen. They are not queued.",
-        "trim_partition.lua",
+    _of_step(
+        "imported", "counter", "URLs", "Keys of another crawl that an import added to URLSeen. They are not queued."
     ),
-    Stat(
+    _of_step(
         "chosen_urls",
         "counter",
         "URLs",
         "URLs that steps have chosen for Redis. Those beyond `admitted_urls` are on their way.",
-        "trim_partition.lua",
     ),
-    Stat(
-        "rejected",
-        "gauge",
-        "entries",
-        "Inbox entries that could not be read and lie in the partition's `rejected/`.",
-        "trim_partition.lua",
+    _of_step(
+        "rejected", "gauge", "entries", "Inbox entries that could not be read and lie in the partition's `rejected/`."
     ),
-    Stat(
+    _of_step(
         "untold",
         "gauge",
         "rows",
         "Near copies that a step has found, and that were not sent yet to the partitions of their contents.",
-        "trim_partition.lua",
     ),
-    Stat("manifest", "counter", "manifests", "Number of the last committed manifest.", "trim_partition.lua"),
-    Stat("chosen", "counter", "batches", "Number of the last admit batch of a committed step.", "trim_partition.lua"),
+    _of_step("manifest", "counter", "manifests", "Number of the last committed manifest."),
+    _of_step("chosen", "counter", "batches", "Number of the last admit batch of a committed step."),
     # --- queued
     Stat(
         "waiting",
@@ -411,17 +385,9 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "URLs on disk: in turns, over budget, parked, and until their next visit.",
         "trim_partition.lua, awaken_host.lua",
     ),
-    Stat(
-        "revisits", "gauge", "URLs", "Those of them that wait for the time of their next visit.", "trim_partition.lua"
-    ),
-    Stat("overdue", "gauge", "URLs", "Those of them whose next visit is due.", "trim_partition.lua"),
-    Stat(
-        "next_visit_s",
-        "gauge",
-        "s",
-        "When the first of them is due, in seconds since 1970; 0 without any.",
-        "trim_partition.lua",
-    ),
+    _of_step("revisits", "gauge", "URLs", "Those of them that wait for the time of their next visit."),
+    _of_step("overdue", "gauge", "URLs", "Those of them whose next visit is due."),
+    _of_step("next_visit_s", "gauge", "s", "When the first of them is due, in seconds since 1970; 0 without any."),
     Stat(
         "withheld",
         "gauge",
@@ -430,34 +396,25 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "are seeds at a closed address, or their host is retired.",
         "trim_partition.lua, awaken_host.lua",
     ),
-    Stat(
+    _of_step(
         "unrunnable",
         "gauge",
         "URLs",
         "Further URLs on disk, which no spider could run: it lacks their callback or errback, or cannot decode their "
         "request. The crawl is not finished while there are any; see `BIGCRAWL_CALLBACKS`.",
-        "trim_partition.lua",
     ),
-    Stat(
+    _of_step(
         "unrunnable_methods",
         "mark",
         "text",
         "How many of them wait for each method: `parse_item=28 ?=2`, ? for a request that cannot be decoded.",
-        "trim_partition.lua",
     ),
-    Stat(
-        "damaged",
-        "mark",
-        "0 or 1",
-        "1 while the partition is set apart because one of its files is damaged.",
-        "trim_partition.lua",
-    ),
-    Stat(
+    _of_step("damaged", "mark", "0 or 1", "1 while the partition is set apart because one of its files is damaged."),
+    _of_step(
         "missing",
         "mark",
         "0 or 1",
         "1 while the partition is set apart because its files are nowhere left; see BIGCRAWL_LOST_PARTITIONS.",
-        "trim_partition.lua",
     ),
     Stat("admitted", "counter", "batches", "Number of the last admit batch stored in Redis.", "admit_urls.lua"),
     Stat("admitted_urls", "counter", "URLs", "URLs of all batches up to this one.", "admit_urls.lua"),
@@ -489,19 +446,17 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "URLs lost because Redis lost more than BIGCRAWL_REDIS_LOSS_SECONDS. A new link to one queues it again.",
         "record_rewind.lua",
     ),
-    Stat(
+    _of_step(
         "begun_anew",
         "mark",
         "0 or 1",
         "1 if the partition started again without its lost files; see BIGCRAWL_LOST_PARTITIONS.",
-        "trim_partition.lua",
     ),
-    Stat(
+    _of_step(
         "may_refetch",
         "gauge",
         "URLs",
         "URLs that had ended or were in Redis when the partition started again: the most that might be fetched twice.",
-        "trim_partition.lua",
     ),
     Stat("committed", "mark", "0 or 1", "1 once the partition has admitted any URL.", "admit_urls.lua"),
     Stat(
@@ -584,10 +539,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
             ("elsewhere", "met by the crawler from which the crawl was imported"),
             ("media-type", "by the answer to its HEAD, BIGCRAWL_FILTER_MEDIA_TYPES does not take it"),
             ("size", "by the answer to its HEAD, it is larger than DOWNLOAD_MAXSIZE"),
-            (
-                "lost-from-memory",
-                "it held unstorable values, and the process that kept it has ended or is another",
-            ),
+            ("lost-from-memory", "it held unstorable values, and the process that kept it has ended or is another"),
             ("poison", "it was in process at too many node deaths: a dead letter"),
         ),
     ),
@@ -619,12 +571,6 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "URLs that ended and were acknowledged, with any outcome.",
         "exchange_urls.lua, drop_urls.lua, reconcile_partition.lua, admit_urls.lua",
     ),
-    Stat(
-        "bytes",
-        "counter",
-        "bytes",
-        "Bytes of bodies as transferred, repeated tries included.",
-        "exchange_urls.lua",
-    ),
+    Stat("bytes", "counter", "bytes", "Bytes of bodies as transferred, repeated tries included.", "exchange_urls.lua"),
     *(row for module in modules_of("stats") for row in getattr(module, "COUNTS", ())),
 )
