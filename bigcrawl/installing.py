@@ -69,7 +69,7 @@ DASHBOARD = "bigcrawl.extensions.dashboard.Dashboard"
 """Loaded only if it is switched on, because it needs a package of its own."""
 END_REPORT = "bigcrawl.extensions.end_report.EndReport"
 """Loaded only if it is wanted, because it imports what only commands need."""
-STORED = "bigcrawl.stored.installing.install"
+STORED = "bigcrawl.stored.handler.install"
 """Loaded only if pages come from files."""
 
 FEEDS = "bigcrawl.extensions.feeds.FeedExporter"

@@ -29,9 +29,8 @@ from twisted.internet.testing import StringTransport
 from benchmarks.frontier.ours import make_node
 from bigcrawl.clock import SystemClock
 from bigcrawl.histogram import Histogram
-from bigcrawl.metrics.page import metrics_site
 from bigcrawl.metrics.source import DiskSpaceLeft, MetricsSource, OwnedSums
-from bigcrawl.metrics.text import MetricsText
+from bigcrawl.metrics.text import MetricsText, metrics_site
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisClient

@@ -191,7 +191,7 @@ ACTIONS: Final[dict[str, Action]] = {
         1,
     ),
     "blacklist": Action(
-        "steering.blacklist.blacklist",
+        "steering.pause.blacklist",
         "show and change the blacklist",
         ("list", 'add example.com "re:/cgi-bin/" 203.0.113.0/24', "remove example.com"),
         "add WHAT... | remove WHAT... | list",

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from bigcrawl.config import read_config
-from bigcrawl.metrics.page import metrics_site
 from bigcrawl.metrics.source import DiskSpaceLeft, MetricsSource, OwnedSums
-from bigcrawl.metrics.text import MetricsText
+from bigcrawl.metrics.text import MetricsText, metrics_site
 from bigcrawl.scheduler.adapter.registry import frontier_of
 from bigcrawl.serving.sites import Listener
 from bigcrawl.stats_buffer import stats_wanted

@@ -10,8 +10,7 @@ from bigcrawl.links import LeftOut, Links
 from bigcrawl.listings import ListReading
 from bigcrawl.listings.feeds import feed_entries, feeds_of_page, is_feed
 from bigcrawl.spiders.broad import BroadSpider, is_html
-from bigcrawl.spiders.hints import hinted_priority, modified_s
-from bigcrawl.spiders.sitemap_reading import EntryJoiner, hints_of
+from bigcrawl.spiders.sitemap_reading import EntryJoiner, hinted_priority, hints_of, modified_s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

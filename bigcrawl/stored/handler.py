@@ -1,8 +1,8 @@
-"""The download handler of stored pages: the only one for http and https, and without connections."""
+"""The download handler of stored pages, without connections, and the settings of a run over them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.settings import BaseSettings
 
     from bigcrawl.stored.pages import StoredPage
 
@@ -73,3 +74,26 @@ class StoredPagesHandler:
             if isinstance(result, Failure) and isinstance(result.value, StopDownload):
                 return result.value
         return None
+
+
+MORE_THAN_ENOUGH: Final = 1_000
+"""Scrapy's concurrency; the stored pages' scheduler sets its own limit."""
+
+_NETWORK: Final = ("http", "https", "ftp", "s3")
+_INSTEAD: Final = {
+    "SCHEDULER": StoredScheduler,
+    "RETRY_ENABLED": False,  # the answer would be the same
+    "HTTPCACHE_ENABLED": False,
+}
+
+
+def install(settings: BaseSettings) -> None:
+    """Answer requests from stored pages instead of the network, also in place of the project's own handlers."""
+    for name, value in _INSTEAD.items():
+        settings.set(name, value, max(settings.getpriority(name) or 0, 15))
+    handlers = settings["DOWNLOAD_HANDLERS"]
+    priority = max(settings.getpriority("DOWNLOAD_HANDLERS") or 0, 15)
+    if hasattr(handlers, "set"):
+        for scheme in _NETWORK:
+            handlers.set(scheme, StoredPagesHandler if scheme.startswith("http") else None, priority)
+    settings.set("CONCURRENT_REQUESTS", MORE_THAN_ENOUGH, max(settings.getpriority("CONCURRENT_REQUESTS") or 0, 15))

@@ -1,19 +1,23 @@
 from __future__ import annotations
 
+import asyncio
+import logging
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from bigcrawl.clock import SystemClock
+from bigcrawl.politeness.robots_policy import REDIRECTS_MAX, agent_token, verdict_on_response
 from bigcrawl.scheduler.adapter.request_codec import ONCE, jar_bytes, links_tail, tail_of
+from bigcrawl.scheduler.adapter.robots_fetch import RobotsFetch
 from bigcrawl.scheduler.adapter.spider_intake import SpiderIntake, check_methods
 from bigcrawl.scheduler.adapter.spider_start import SpiderStart
 from bigcrawl.scheduler.adapter.started_requests import StartedRequests
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.stored.catalogue import ROBOTS_PATH
-from bigcrawl.url.canonical import authority_of, canonicalize
+from bigcrawl.url.canonical import authority_of, canonicalize, join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -191,3 +195,44 @@ class StoredIntake(SpiderIntake):
     def _count_missing(self, count: int) -> None:
         if count:
             self._stats_buffer.inc_value("bigcrawl/source/not-stored", count)
+
+
+logger = logging.getLogger(__name__)
+
+_REDIRECT: Final = range(300, 400)
+
+
+class SitemapPassing:
+    """Passes sitemaps to a spider, one robots.txt after the other, and calls `wake` after each."""
+
+    def __init__(self, crawler: Crawler, agent: str, wake: Callable[[], None]) -> None:
+        self._fetch = RobotsFetch(crawler)
+        self._agent = agent_token(agent)
+        self._wake = wake
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_under_way(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    def begin(self, robots_url: str, tell: Telling) -> None:
+        self._task = asyncio.ensure_future(self._pass_sitemaps(robots_url, tell))
+        self._task.add_done_callback(lambda _: self._wake())
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _pass_sitemaps(self, robots_url: str, tell: Telling) -> None:
+        try:
+            fetched = await self._fetch(robots_url)
+            for _ in range(REDIRECTS_MAX):
+                if fetched.status not in _REDIRECT or not fetched.location:
+                    break
+                fetched = await self._fetch(fetched.location)
+            found = verdict_on_response(fetched.status, fetched.body, self._agent).sitemaps
+            urls = [url for url in (join(robots_url, sitemap) for sitemap in found) if url is not None]
+            if urls:
+                await tell(robots_url, list(dict.fromkeys(urls)))
+        except Exception:
+            logger.exception("the sitemaps that %(url)s lists could not be read", {"url": robots_url})

@@ -41,9 +41,8 @@ from bigcrawl.scheduler.node.loops.memory import tame_memory, untrack_async_gene
 from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.stored.catalogue import URL_BYTES_MAX, read_catalogue
 from bigcrawl.stored.files import source_files
-from bigcrawl.stored.intake import SITEMAPS, GivenRequests, StoredIntake, StoredStart
+from bigcrawl.stored.intake import SITEMAPS, GivenRequests, SitemapPassing, StoredIntake, StoredStart
 from bigcrawl.stored.pages import PageReader, UnreadablePageError
-from bigcrawl.stored.sitemaps import SitemapPassing
 from bigcrawl.stored.wanted import RequestedPages
 from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.url.domain import PublicSuffixes

@@ -1,16 +1,43 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.warc.heads import HEAD_BYTES_MAX, NEXT_BYTES, is_next, length_of, record_head
 from bigcrawl.warc.members import TORN, packing_of, spans_of_file
-from bigcrawl.warc.payload_digest import PayloadDigest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+HEAD_END: Final = b"\r\n\r\n"
+
+
+class Digest(Protocol):
+    def update(self, data: bytes, /) -> None: ...
+
+    def digest(self) -> bytes: ...
+
+
+class PayloadDigest:
+    def __init__(self, digest: Digest, heads: int) -> None:
+        self._digest = digest
+        self._heads = heads
+        self._last = b""  # may begin the end of a head
+
+    def update(self, piece: bytes) -> None:
+        while self._heads:
+            head, end, piece = (self._last + piece).partition(HEAD_END)
+            self._last = b"" if end else head[1 - len(HEAD_END) :]
+            if not end:
+                return
+            self._heads -= 1
+        self._digest.update(piece)
+
+    def digest(self) -> bytes:
+        return self._digest.digest()
+
 
 _BODY_DIGEST_BYTES = 32
 

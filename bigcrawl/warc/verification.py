@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from bigcrawl.warc.base32 import encode_sha1
 from bigcrawl.warc.heads import HEAD_BYTES_MAX, HEAD_END, NEXT_BYTES, is_next, length_of, record_head
 from bigcrawl.warc.members import TORN, packing_of, spans_of_file
-from bigcrawl.warc.payload_digest import PayloadDigest
+from bigcrawl.warc.record_heads import PayloadDigest
 
 _WARC_TAILS: Final = (HEAD_END, b"\n\n")
 _ARC_TAILS: Final = (b"\n", b"")

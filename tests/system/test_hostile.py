@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from bigcrawl_simweb.basics.clock import now_ms
+from bigcrawl_simweb.basics.line_file import now_ms
 from tests.support.crawling.crawls import second_process_of, shares
 from tests.support.crawling.verdicts import pause
 from tests.support.hostile.accounts import Truth, accounts_of, summary, wrong

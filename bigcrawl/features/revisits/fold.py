@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
+from bigcrawl.bounded import BoundedDict
 from bigcrawl.drum.bucket import Kind
 from bigcrawl.drum.format import KEY_TYPE
-from bigcrawl.features.revisits.listed_pages import ListedPages
 from bigcrawl.features.revisits.settings import RevisitConfig
-from bigcrawl.revisiting.rules import CYCLES, NEVER
+from bigcrawl.revisiting.rules import CYCLES, NEVER, TRUST
 from bigcrawl.scheduler.partition.fold.feature import Feature, StepPart
 from bigcrawl.scheduler.records.body import known_in
 from bigcrawl.scheduler.records.queued_url import NO_MORE_S, QueuedUrl, TimedUrl
@@ -147,3 +147,19 @@ def _number_of_visit(data: bytes) -> int:
 
 
 FEATURE = Revisits
+
+
+PAGES_MAX: Final = 1 << 17
+"""Pages remembered, about 15 MB; the oldest are forgotten."""
+
+
+class ListedPages(BoundedDict[int, int]):
+    def __init__(self, config: RevisitConfig) -> None:
+        super().__init__(PAGES_MAX)
+        self._lately_s = min(config.longest_s, TRUST * config.usual_s)
+
+    def record_pages(self, pages: Iterable[tuple[int, int]], now_s: int) -> None:
+        since_s = now_s - self._lately_s
+        for key, modified_s in pages:
+            if modified_s >= since_s:
+                self.remember(key, modified_s)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from bigcrawl.features.tallies.frequent import FrequentNames
+from bigcrawl.features.tallies.names import FrequentNames
 from bigcrawl.features.tallies.tallies import PLDS_MAX, Tallies, TalliesFormatError, pages_by_pld_of
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of

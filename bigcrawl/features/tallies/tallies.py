@@ -10,9 +10,8 @@ import msgpack
 from isal import isal_zlib
 
 from bigcrawl.exceptions import BigcrawlError
-from bigcrawl.features.tallies.distinct import DEPTH_MAX, DistinctCounter, SampledCounts
-from bigcrawl.features.tallies.frequent import FrequentName, FrequentNames
 from bigcrawl.features.tallies.gaps import GapCounts, NamedGap
+from bigcrawl.features.tallies.names import DEPTH_MAX, DistinctCounter, FrequentName, FrequentNames, SampledCounts
 from bigcrawl.media_types import type_told
 
 if TYPE_CHECKING:

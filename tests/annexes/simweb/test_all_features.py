@@ -20,7 +20,7 @@ from bigcrawl_simweb.basics.features import ALL, Feature, Naming, features_named
 from bigcrawl_simweb.basics.resources import Kind
 from bigcrawl_simweb.exhibits.table import EXHIBITS
 from bigcrawl_simweb.model.changing_pages import changed_ms_of, period_ms_of
-from bigcrawl_simweb.model.outages import OUTAGES, outage_of
+from bigcrawl_simweb.model.expectations import OUTAGES, outage_of
 from bigcrawl_simweb.model.web import Web
 from bigcrawl_simweb.serve.http1 import retry_after_ms
 from tests.annexes.simweb.decoding import entity, leads_in

@@ -17,8 +17,8 @@ from bigcrawl.exceptions import ConfigError, CorruptionError
 from bigcrawl_simweb.__main__ import main
 from bigcrawl_simweb.check.checker import CheckRules, check_exchanges
 from bigcrawl_simweb.exhibits.table import EXHIBITS
+from bigcrawl_simweb.model.expectations import OUTAGES
 from bigcrawl_simweb.model.explain import SPACES
-from bigcrawl_simweb.model.outages import OUTAGES
 from bigcrawl_simweb.model.robots import KINDS, ROBOTS
 from bigcrawl_simweb.model.state import SavedWeb, load_web, save_web
 from bigcrawl_simweb.model.uniform import PAGE_BYTES, UniformWeb

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, ClassVar
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from bigcrawl.metrics.page import KEPT_S
 from bigcrawl.metrics.table import METRICS
+from bigcrawl.metrics.text import KEPT_S
 from bigcrawl.serving.sites import CONNECTIONS_MAX
 from tests.support.crawling.crawls import Crawl, SimulatedWeb
 from tests.support.redis_servers.redis_server import PrivateRedis

@@ -6,7 +6,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.metrics.page import KEPT_S, MetricsPage
+from bigcrawl.metrics.text import KEPT_S, MetricsPage
 
 if TYPE_CHECKING:
     import pytest

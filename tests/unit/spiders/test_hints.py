@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bigcrawl.spiders.hints import DAY_S, RAISED_MAX, hinted_priority, modified_s, seconds_of
+from bigcrawl.spiders.sitemap_reading import DAY_S, RAISED_MAX, hinted_priority, modified_s, seconds_of
 
 NOW_S = 1_795_608_000.0  # 2026-11-25 12:00 UTC
 

@@ -34,7 +34,7 @@ class Feature(StrEnum):
     TRAPS = "traps"  # traps.py: calendars, session ids, paths that deepen forever
     FARMS = "farms"  # traps.py: spam farms on wildcard subdomains; need named hosts
     HOMES = "homes"  # traps.py: shared domains with home directories, also a spammer's; need named hosts
-    OUTAGES = "outages"  # outages.py: hosts that are down, intermittent or overloaded
+    OUTAGES = "outages"  # expectations.py: hosts that are down, intermittent or overloaded
     NAMES = "names"  # names.py: names that do not resolve; need named hosts
     SITEMAPS = "sitemaps"  # sitemaps.py: index and gzipped sitemaps, named in robots.txt
     FEEDS = "feeds"  # sitemaps.py: RSS and Atom, named by front pages

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from bigcrawl.exceptions import ConfigError, CorruptionError
@@ -15,6 +16,15 @@ from bigcrawl.exceptions import ConfigError, CorruptionError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+# Taken before any fork, so that all writers of a log share one clock.
+_OFFSET_NS: Final = time.time_ns() - time.monotonic_ns()
+
+
+def now_ms() -> int:
+    """Return ms since the epoch, from a clock that does not jump when the machine's is set."""
+    return (time.monotonic_ns() + _OFFSET_NS) // 1_000_000
+
 
 _Fact = TypeVar("_Fact")
 

@@ -1,21 +1,81 @@
-"""The statuses that a correct crawler may see at each resource."""
+"""The statuses that a correct crawler may see at each resource, also in outages: hosts are down, slow or overloaded."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from email.utils import formatdate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from bigcrawl_simweb.basics.answer import Answer, Fault
 from bigcrawl_simweb.basics.features import Feature
+from bigcrawl_simweb.basics.markup import render_notice
+from bigcrawl_simweb.basics.power_law import mix_bits
 from bigcrawl_simweb.basics.resources import ENDLESS_KINDS, Kind, Resource
 from bigcrawl_simweb.exhibits.exhibit import ABORTED
 from bigcrawl_simweb.exhibits.table import row_of
 from bigcrawl_simweb.model.answers import status_of
 from bigcrawl_simweb.model.names import HOMES_HOST
-from bigcrawl_simweb.model.outages import Outage, outage_of
 
 if TYPE_CHECKING:
     from bigcrawl_simweb.model.names import HostNames
     from bigcrawl_simweb.model.robots import RobotsFile, RobotsFiles
+
+_PERIOD: Final = 29  # a prime, so that every row of outages meets every kind of robots.txt
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """The times of an outage, and the answers during it.
+
+    Attributes:
+        every_ms: the host is down for `away_ms` in every such period.
+        status: the logged status while the host is down.
+        retry_after: "" for none, else "seconds" or "date".
+        robots_too: whether robots.txt is unavailable as well, which forbids the whole host (RFC 9309 §2.3.1.4).
+    """
+
+    name: str
+    every_ms: int
+    away_ms: int
+    status: int
+    lesson: str
+    fault: Fault = Fault.NONE
+    retry_after: str = ""
+    robots_too: bool = False
+
+    @property
+    def is_lasting(self) -> bool:
+        return self.away_ms == self.every_ms
+
+    def left_ms(self, host: int, at_ms: int) -> int:
+        passed = (at_ms + mix_bits(host)) % self.every_ms
+        return max(0, self.away_ms - passed)
+
+    def answer(self, left_ms: int, at_ms: int) -> Answer:
+        headers: tuple[tuple[str, str], ...] = (("Content-Type", "text/html; charset=utf-8"),)
+        # Rounded up; otherwise a crawler that obeys it would come too soon.
+        if self.retry_after == "seconds":
+            headers += (("Retry-After", str(-(-left_ms // 1000))),)
+        elif self.retry_after == "date":
+            headers += (("Retry-After", formatdate(-(-(at_ms + left_ms) // 1000), usegmt=True)),)
+        return Answer(self.status, headers, render_notice(self.status), fault=self.fault)
+
+
+_RETRY: Final = "waits, then asks again, and leaves the host alone meanwhile"
+_OUTAGES: Final = {
+    3: Outage("down", 1000, 1000, 503, "gives up on the host", fault=Fault.RESET, robots_too=True),
+    7: Outage("silent", 1000, 1000, 503, "gives up on the host", fault=Fault.SILENT, robots_too=True),
+    12: Outage("comes and goes", 30_000, 10_000, 503, "comes back later", fault=Fault.RESET, robots_too=True),
+    17: Outage("overloaded", 20_000, 3_000, 503, _RETRY),
+    20: Outage("overloaded with Retry-After", 20_000, 4_000, 503, _RETRY, retry_after="seconds"),
+    24: Outage("limited", 15_000, 3_000, 429, _RETRY, retry_after="seconds"),
+    27: Outage("limited until a date", 15_000, 4_000, 429, _RETRY, retry_after="date"),
+}
+OUTAGES: Final = tuple(_OUTAGES.values())
+
+
+def outage_of(host: int) -> Outage | None:
+    return _OUTAGES.get(host % _PERIOD)
 
 
 @dataclass(frozen=True, slots=True)

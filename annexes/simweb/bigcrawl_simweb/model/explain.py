@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from bigcrawl_simweb.basics.features import Feature
 from bigcrawl_simweb.basics.resources import ENDLESS_KINDS, HOMES, PATHS, Kind
 from bigcrawl_simweb.exhibits.table import EXHIBITS, row_of
+from bigcrawl_simweb.model.expectations import OUTAGES
 from bigcrawl_simweb.model.names import FARM_HOST, FARM_MARK, HOMES_HOST, HOMES_MARK
-from bigcrawl_simweb.model.outages import OUTAGES
 from bigcrawl_simweb.model.robots import KINDS, ROBOTS
 
 if TYPE_CHECKING:

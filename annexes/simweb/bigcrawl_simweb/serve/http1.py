@@ -9,7 +9,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bigcrawl_simweb.basics.clock import now_ms
+from bigcrawl_simweb.basics.line_file import now_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl_simweb.basics.clock import now_ms
+from bigcrawl_simweb.basics.line_file import now_ms
 from bigcrawl_simweb.basics.name_record import NameFault, NameRecord
 from bigcrawl_simweb.serve.dns_wire import (
     BadQueryError,

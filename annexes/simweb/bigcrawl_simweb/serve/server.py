@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from bigcrawl_simweb.basics.addresses import index_of
 from bigcrawl_simweb.basics.answer import Answer
-from bigcrawl_simweb.basics.clock import now_ms
+from bigcrawl_simweb.basics.line_file import now_ms
 from bigcrawl_simweb.serve.access_log import LogLine
 from bigcrawl_simweb.serve.connection import Destination, ServerConnection
 from bigcrawl_simweb.serve.http1 import retry_after_ms

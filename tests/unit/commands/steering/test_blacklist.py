@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.commands.looking.explain import explain
-from bigcrawl.commands.steering.blacklist import blacklist, blacklist_text
+from bigcrawl.commands.steering.pause import blacklist, blacklist_text
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.node.control import BLACKLISTED

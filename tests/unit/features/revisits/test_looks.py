@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgpack
 import pytest
 
-from bigcrawl.features.revisits.listed_pages import PAGES_MAX, ListedPages
+from bigcrawl.features.revisits.fold import PAGES_MAX, ListedPages
 from bigcrawl.features.revisits.looks import first_look_s, look_again_s
 from bigcrawl.features.revisits.settings import RevisitConfig
 from bigcrawl.revisiting.rules import TRUST

@@ -10,9 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from isal import isal_zlib
 
-from bigcrawl.features.tallies.distinct import REGISTERS, DistinctCounter, DistinctFormatError, SampledCounts
-from bigcrawl.features.tallies.frequent import FrequentNames
 from bigcrawl.features.tallies.gaps import RATIOS, TIGHTEST_MAX, GapCounts, NamedGap
+from bigcrawl.features.tallies.names import (
+    REGISTERS,
+    DistinctCounter,
+    DistinctFormatError,
+    FrequentNames,
+    SampledCounts,
+)
 from bigcrawl.features.tallies.tallies import (
     MALFORMED,
     MEDIA_TYPES_MAX,

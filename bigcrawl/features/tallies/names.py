@@ -1,21 +1,21 @@
-"""Estimates the number of distinct names without storing them: HyperLogLog.
+"""Counts names in bounded memory: how many are distinct, which are frequent, and a uniform sample.
 
-Source: Flajolet et al., *HyperLogLog* (2007), with the estimator of Ertl, *New cardinality estimation algorithms*
-(2017), which has no bias at any size.
+The number of distinct ones is that of HyperLogLog. Source: Flajolet et al., *HyperLogLog* (2007), with the estimator of
+Ertl, *New cardinality estimation algorithms* (2017), which has no bias at any size.
 
-A uniform sample of names, by hash, each with its exact count. Source: Gibbons, *Distinct sampling* (2001).
+The sample, by hash, has the exact count of each. Source: Gibbons, *Distinct sampling* (2001).
 """
 
 from __future__ import annotations
 
 import hashlib
 from math import sqrt
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bigcrawl.exceptions import BigcrawlError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 INDEX_BITS: Final = 12
 REGISTERS: Final = 1 << INDEX_BITS
@@ -144,3 +144,49 @@ class SampledCounts:
     def _drop_unsampled(self, depth: int) -> None:
         self.depth = depth
         self._counts = {name: count for name, count in self._counts.items() if self._is_sampled(name)}
+
+
+class FrequentName(NamedTuple):
+    name: str
+    times: int
+    amount: int
+
+
+class FrequentNames:
+    """Keeps a bounded number of names; a dropped one starts at 0 again, so its count may be too low, never too high."""
+
+    def __init__(self, names_max: int) -> None:
+        self._names_max = names_max
+        self._rows: dict[str, list[int]] = {}
+        self.others = 0
+        self.others_amount = 0
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def count_name(self, name: str, amount: int = 0, count: int = 1) -> None:
+        row = self._rows.get(name)
+        if row is None:
+            row = self._rows[name] = [0, 0]
+            if len(self._rows) > self._names_max:
+                self._drop_least(name)
+        row[0] += count
+        row[1] += amount
+
+    def add_all(self, rows: Iterable[FrequentName], others: int = 0, others_amount: int = 0) -> None:
+        for row in rows:
+            self.count_name(row.name, row.amount, row.times)
+        self.others += others
+        self.others_amount += others_amount
+
+    def rows(self) -> list[FrequentName]:
+        rows = [FrequentName(name, times, amount) for name, (times, amount) in self._rows.items()]
+        return sorted(rows, key=lambda row: (-row.times, row.name))
+
+    def _drop_least(self, newest: str) -> None:
+        """Drop half of the names, but not the newest, which has not been counted yet."""
+        for row in self.rows()[self._names_max // 2 :]:
+            if row.name != newest:
+                del self._rows[row.name]
+                self.others += row.times
+                self.others_amount += row.amount
