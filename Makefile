@@ -41,14 +41,8 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 CRAWL_STAMP := $(VENV)/.installed-crawl
 SYSTEM_STAMP := $(VENV)/.installed-system
-# pip compiles one file after another; compileall has a process for each core. What is hardly ever imported is compiled
-# when it is: tests of packages, services of moto other than S3, pip, mypy, which runs as machine code, and what few tests
-# import a part of.
+# Few modules of the packages are ever imported: each is compiled by the first process that imports it.
 INSTALL := -m pip install -qq --disable-pip-version-check --no-compile --editable
-COMPILE := -m compileall -qq -j 0
-SELDOM := tests moto mypy mypyc pip aiohttp babel dateparser docutils duckdb google grpc joblib narwhals pyasn1_modules
-SELDOM += pygments rich scipy selenium setuptools sklearn snowballstemmer sphinx trio
-SELDOM_IMPORTED := -x '/($(subst $(eval ) ,|,$(strip $(SELDOM))))/'
 CORPORA := build/corpora
 
 # Compiled once rather than by each process, whatever the environment says; git ignores it.
@@ -67,20 +61,17 @@ venv: $(STAMP)
 $(STAMP): pyproject.toml setup.py bigcrawl/scan/compiled.c
 	@$(call new_environment,all that tests and benchmarks need)
 	@$(PY) $(INSTALL) '.[$(EXTRAS)]'
-	@$(PY) $(COMPILE) $(SELDOM_IMPORTED) $(VENV)/lib || true  # some packages have files for other versions of Python
 	@touch $(CRAWL_STAMP) $@ $(if $(findstring system,$(EXTRAS)),$(SYSTEM_STAMP))
 
 # What the system checks need besides: half as much again, which no test without the mark asks for.
 $(SYSTEM_STAMP): $(STAMP)
 	@echo "Adding to $(VENV) what the system checks need (once)"
 	@$(PY) $(INSTALL) '.[system]'
-	@$(PY) $(COMPILE) $(SELDOM_IMPORTED) $(VENV)/lib || true
 	@touch $@
 
 $(CRAWL_STAMP): pyproject.toml setup.py bigcrawl/scan/compiled.c
 	@$(call new_environment,what a crawl needs)
 	@$(PY) $(INSTALL) '.[embedded,fast]'
-	@$(PY) $(COMPILE) $(SELDOM_IMPORTED) $(VENV)/lib || true
 	@touch $@
 
 # Make it, unless the interpreter is too old, or cannot: of what, for whoever waits. The pip that Python 3.11 brings takes
@@ -98,15 +89,14 @@ endef
 crawl: $(CRAWL_STAMP)
 	@$(PY) -m bigcrawl.main_job --seeds "$(SEEDS)" --contact "$(CONTACT)" $(if $(FRESH),--fresh) -- $(ARGS)
 
-# pytest rewrites the asserts of each test file once and keeps the outcome. In a new checkout each of eight workers would
-# do it for all of them, 20 CPU-seconds each: two processes share the files before.
+# pytest rewrites the asserts of each test file once and keeps the outcome, as Python does with each module that it compiles.
+# In a new checkout each worker would do it for all of them: one process does it before.
 REWRITTEN := tests/__pycache__/.rewritten
 .PHONY: rewritten
 rewritten: $(REWRITTEN)
 
 $(REWRITTEN): $(STAMP)
-	@$(PY) $(COMPILE) bigcrawl annexes benchmarks scripts tests/support
-	@find tests -name 'test_*.py' | sort | xargs -P 2 -n 300 $(PY) -m pytest --collect-only -qq >/dev/null || true
+	@$(PY) -m pytest --collect-only -qq >/dev/null || true
 	@mkdir -p $(@D) && touch $@
 
 # Tests sync tens of thousands of files, and ask nothing of the disk that these lie on.
