@@ -1,9 +1,10 @@
-"""What nodes with little to do cost: `make bench-idle`, fifteen minutes; status 1 if any costs more than it may.
+"""What nodes with little to do cost: `make bench-idle`, 25 minutes; status 1 if any costs more than it may.
 
 They have fetched all there is and wait for more (BIGCRAWL_CLOSE=forever); or all their hosts rest; or the crawl is told
 a speed at which a page is fetched every twenty seconds. One node and two, at 256 and 1,024 partitions. CPU is in shares
-of one core, by the kernel's count of nanoseconds. Of Redis it is what the crawl adds to a server without clients, which
-is measured first.
+of one core, by the kernel's count of nanoseconds. Of Redis it is what the crawl adds to a second server, which has
+neither clients nor data, in the same seconds: what else the machine does then slows both. The error is that of the mean
+of six parts of ten seconds.
 
     make bench-idle ARGS="--partitions 256 --nodes 1 --why rest"
 """
@@ -16,6 +17,7 @@ import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from statistics import mean, stdev
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,7 +29,7 @@ from tests.support.running.processes import wait_until
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-SETTLE_S, MEASURE_S = 30.0, 30.0
+SETTLE_S, PART_S, PARTS = 30.0, 10.0, 6
 NODE_MAX, REDIS_MAX = 0.5, 0.1  # percent of a core
 
 
@@ -53,6 +55,7 @@ class Cost(NamedTuple):
 
     alone: float
     redis: float
+    error: float
     nodes: list[float]
     commands: float
 
@@ -63,7 +66,7 @@ class Cost(NamedTuple):
 
     def __str__(self) -> str:
         each = " and ".join(f"{share:.2f}" for share in self.nodes)
-        redis = f"Redis {self.redis:.3f} % (alone {self.alone:.3f}), {self.commands:.0f} commands/s"
+        redis = f"Redis {self.redis:.3f} ± {self.error:.3f} % (alone {self.alone:.3f}), {self.commands:.0f} commands/s"
         return f"{redis}; each node {each} %{'' if self.is_low else '   TOO MUCH'}"
 
 
@@ -91,8 +94,7 @@ def measured(directory: Path, case: Case, partitions: int, nodes: int) -> Cost:
     settings = {"BIGCRAWL_PARTITIONS": partitions, "BIGCRAWL_CLOSE": "forever", **case.settings}
     settings |= {"BIGCRAWL_PROGRESS_SECONDS": 10}  # the default; tests want a line a second
     with ExitStack() as stack:
-        server = stack.enter_context(PrivateRedis())
-        [alone] = shares_of([server.pid])
+        server, unused = stack.enter_context(PrivateRedis()), stack.enter_context(PrivateRedis())
         web = stack.enter_context(SimulatedWeb(directory / "web", hosts=case.hosts, pages=case.pages))
         told = {**settings, "BIGCRAWL_REDIS_URL": server.url}
         first = stack.enter_context(Crawl(directory / "crawl", web.seeds, told))
@@ -105,8 +107,12 @@ def measured(directory: Path, case: Case, partitions: int, nodes: int) -> Cost:
             wait_until(lambda: not waiting(first), "all is fetched", timeout_s=300)
         time.sleep(SETTLE_S)
         before = commands(server)
-        redis, *shares_each = shares_of([server.pid, *[process.pid for process in processes]])
-        return Cost(alone, redis - alone, shares_each, (commands(server) - before) / MEASURE_S)
+        pids = [server.pid, unused.pid, *[process.pid for process in processes]]
+        parts = [shares_of(pids) for _ in range(PARTS)]
+        commands_s = (commands(server) - before) / (PARTS * PART_S)
+        more = [used - alone for used, alone, *_ in parts]
+        _, alone, *nodes_each = map(mean, zip(*parts, strict=True))
+        return Cost(alone, mean(more), stdev(more) / PARTS**0.5, nodes_each, commands_s)
 
 
 def waiting(crawl: Crawl) -> int:
@@ -116,9 +122,9 @@ def waiting(crawl: Crawl) -> int:
 
 
 def shares_of(pids: Sequence[int]) -> list[float]:
-    """Percent of a core that each process uses, for as long as a measurement takes."""
+    """Percent of a core that each process uses in a part of the measurement."""
     since_ns, before = time.monotonic_ns(), [run_ns(pid) for pid in pids]
-    time.sleep(MEASURE_S)
+    time.sleep(PART_S)
     after, passed_ns = [run_ns(pid) for pid in pids], time.monotonic_ns() - since_ns
     return [100 * (end - begin) / passed_ns for begin, end in zip(before, after, strict=True)]
 

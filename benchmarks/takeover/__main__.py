@@ -117,8 +117,10 @@ def _end_of_leases(redis: PrivateRedis) -> float:
     """When the last lease of any partition runs out, by the machine's monotonic clock."""
     now_s = time.monotonic()
     seconds, micros = redis.client.time()
-    keys = [partition_keys(CRAWL, number).owner for number in range(PARTITIONS)]
-    ends_ms = [int(redis.client.hget(key, "lease_ms") or 0) for key in keys]
+    keys = [partition_keys(CRAWL, number) for number in range(PARTITIONS)]
+    ends_ms = [int(redis.client.hget(each.owner, "lease_ms") or 0) for each in keys]
+    blocks = {each.leases for each in keys}
+    ends_ms += [int(lease.split()[0]) for block in blocks for lease in redis.client.hvals(block)]
     return now_s + max(ends_ms) / 1000 - seconds - micros / 1e6
 
 

@@ -169,8 +169,7 @@ class RedisClient:
         return results
 
     async def _run_some(self, calls: Sequence[Call[Any]], now_ms: int) -> list[Any]:
-        # On a cluster, the keys of two calls may be on different servers.
-        commands = script_texts.commands(calls, now_ms, 1 if self._servers.is_cluster else script_texts.CALLS_MAX)
+        commands = script_texts.commands(calls, now_ms, is_cluster=self._servers.is_cluster)
         replies = await self._pipeline([command.words for command in commands], raise_errors=False)
         missing = [i for i, reply in enumerate(replies) if isinstance(reply, errors.NoScriptError)]
         if missing:

@@ -25,6 +25,7 @@ Keys of a crawl share its tag. Gates and the clock belong to no crawl; gates are
     bigcrawl:{<crawl>}:nodes             hash    node -> JSON report
     bigcrawl:{<crawl>}:settings          hash    node -> JSON of the settings that it runs with
     bigcrawl:{<crawl>}:beats             zset    ms of the last heartbeat -> node
+    bigcrawl:{<crawl>}:leases:<block>    hash    node -> its lease for its partitions in a block; not on a cluster
     bigcrawl:{<crawl>}:counts            hash    what all nodes made -> its sum; with a node, what it made so far
     bigcrawl:{<crawl>}:arrivals          stream  partitions that got entries from other nodes than their owners (p)
     bigcrawl:{<crawl>}:in_degrees        hash    partition -> distribution of the in-degrees of its PLDs
@@ -68,6 +69,7 @@ CRAWLS = "bigcrawl:{clock}:crawls"
 KNOWN = "bigcrawl:{clock}:known"
 _HASH_TAG = re.compile(r"^[^{]*\{[^}]+\}")
 GATE_TAGS = 8
+LEASES_TOGETHER = 256  # more would make claims slow, which read them
 
 
 class PartitionKeys:
@@ -75,7 +77,7 @@ class PartitionKeys:
 
     __slots__ = (
         *("partition", "owner", "state", "inbox", "sender", "ready", "busy", "taken", "batches", "records", "snoozed"),
-        *("rules", "deaths", "dead"),
+        *("rules", "deaths", "dead", "leases"),
         *("back", "host", "for_exchange"),
     )
 
@@ -95,6 +97,7 @@ class PartitionKeys:
         self.rules = prefix + "rules"
         self.deaths = prefix + "deaths"
         self.dead = prefix + "dead"
+        self.leases = f"bigcrawl:{{{crawl}}}:leases:{partition // LEASES_TOGETHER}"
         self.back = prefix + "back:"
         self.host = prefix + "host:"
         # Made once: `exchange_urls` is called for almost every page.

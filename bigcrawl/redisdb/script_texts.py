@@ -108,13 +108,15 @@ class PackedCalls(NamedTuple):
     words: tuple[Value, ...]
 
 
-def commands(calls: Sequence[Call[Any]], now_ms: int = 0, calls_max: int = CALLS_MAX) -> list[PackedCalls]:
+def commands(calls: Sequence[Call[Any]], now_ms: int = 0, *, is_cluster: bool = False) -> list[PackedCalls]:
+    calls_max = 1 if is_cluster else CALLS_MAX  # the keys of two calls may be on different servers
     made: list[PackedCalls] = []
     group: list[Call[Any]] = []
     packed: list[bytes] = []
     size = 0
     for call in calls:
-        words = _pack((call.keys, _words(call.args, now_ms if now_ms and is_timed(call.name) else 0)))
+        keys = call.keys if is_cluster else call.keys + call.beside
+        words = _pack((keys, _words(call.args, now_ms if now_ms and is_timed(call.name) else 0)))
         size += len(words)
         if group and (group[0].name != call.name or len(group) >= calls_max or size > BYTES_MAX):
             made.append(_evalsha(group, packed))

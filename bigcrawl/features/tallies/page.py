@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held import HeldUrl
 
 SEND_MS: Final = 10_000
+SEND_SAME_MS: Final = 60_000
+"""After this time, tallies are sent again although nothing has changed. Redis may have lost them."""
+
 GONE: Final = "gone"
 """The Redis field of gone nodes. No node has this id, because ids end with a random part."""
 
@@ -37,6 +40,8 @@ class NodeTallies(Observer):
         self._has_written = False
         self._repeated = self._sent_bytes = 0
         self._sent_ms = side.clock.monotonic_ms()
+        self._put = b""
+        self._put_ms = 0
         self.tallies = Tallies()
         self._totals: deque[tuple[int, int, int]] = deque()
 
@@ -84,9 +89,9 @@ class NodeTallies(Observer):
         if now_ms - self._sent_ms >= SEND_MS or is_last:
             self._sent_ms = now_ms
             with suppress(RedisRefusedError):
-                await self._send_tallies()
+                await self._send_tallies(now_ms, is_last=is_last)
 
-    async def _send_tallies(self) -> None:
+    async def _send_tallies(self, now_ms: int, *, is_last: bool) -> None:
         repeated = self._side.repeated()
         self.tallies.record_repeated(repeated - self._repeated)
         self._repeated = repeated
@@ -94,12 +99,16 @@ class NodeTallies(Observer):
         self.tallies.record_sent_bytes(sent_bytes - self._sent_bytes)
         self._sent_bytes = sent_bytes
         node, data = self._side.node, self.tallies.to_bytes()
+        if data == self._put and now_ms - self._put_ms < SEND_SAME_MS and not is_last:
+            return
         call = scripts.put_tallies(self._keys, node, data, is_first=not self._has_written)
         [put] = await self._side.client.run([call])
         if put.is_lost:  # other nodes took this one for dead, and have added its counts so far to the gone nodes'
             self.tallies.begin_anew()
         if put.is_listed:  # if not, earlier tallies may still be there, or have been merged already
             self._has_written = not put.is_lost
+        if put.is_listed and not put.is_lost:
+            self._put, self._put_ms = data, now_ms
         reports = self._side.reports()
         if put.nodes > len(reports) + 1 + GONE_MAX and min(reports, default=node) == node:
             await self._merge_gone_nodes()

@@ -52,6 +52,7 @@ from bigcrawl.redisdb.scripts.ownership import (
     claim_partition,
     look_partition,
     release_partition,
+    renew_block_leases,
     renew_leases,
 )
 from bigcrawl.redisdb.scripts.reconciliation import ReconcileReply, reconcile_partition

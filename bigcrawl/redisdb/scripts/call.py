@@ -15,13 +15,19 @@ Value = str | bytes | int | float
 
 
 class Call(NamedTuple, Generic[T]):
-    """One script call; `in_doubt` is the partition to reconcile if the reply is lost, None if a repeat is safe."""
+    """One script call.
+
+    Attributes:
+        in_doubt: the partition to reconcile if the reply is lost, None if a repeat is safe.
+        beside: further keys, which have another hash tag. A cluster's servers do not get them.
+    """
 
     name: str
     keys: tuple[str, ...]
     args: tuple[Value, ...]
     parse: Callable[[Any], T]
     in_doubt: int | None = None
+    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

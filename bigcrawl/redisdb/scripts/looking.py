@@ -54,7 +54,7 @@ def look_host(keys: PartitionKeys, host: str, urls_max: int, now_ms: int = 0) ->
         return HostView(now, node.decode(), queued, taken, float(ready or 0), left, dict(pairs_of(record)), members)
 
     names = (keys.owner, keys.ready, keys.busy, keys.back, keys.host)
-    return Call("look_host", names, (now_ms, host, urls_max), parse)
+    return Call("look_host", names, (now_ms, host, urls_max), parse, beside=(keys.leases,))
 
 
 class UrlView(NamedTuple):

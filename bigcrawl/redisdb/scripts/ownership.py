@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bigcrawl.redisdb.keys import PartitionKeys
-    from bigcrawl.redisdb.scripts.call import Identity
+    from bigcrawl.redisdb.scripts.call import Identity, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +107,30 @@ def claim_partition(
             *(told_of, in_process, server, abort_ms, forgotten_ms),
         ),
         parse,
+        beside=(keys.leases,),
     )
 
 
 def renew_leases(
     partitions: Sequence[PartitionKeys], node: str, epochs: Sequence[int], lease_ms: int, now_ms: int = 0
 ) -> Call[list[int]]:
-    """Renew leases of partitions on one server; return the indices of those that the node does not own."""
+    """Renew leases of partitions of one block; on a cluster, of one. Return the indices of those that are not owned."""
     args = (now_ms, node, lease_ms, " ".join(map(str, epochs)))
-    return Call("renew_leases", tuple(k.owner for k in partitions), args, lambda lost: [place - 1 for place in lost])
+    names = tuple(name for keys in partitions for name in (keys.owner, keys.leases))
+    return Call("renew_leases", names[:-1], args, lambda lost: [place - 1 for place in lost], beside=names[-1:])
+
+
+def renew_block_leases(
+    blocks: Mapping[str, Sequence[tuple[int, int]]], node: str, lease_ms: int, now_ms: int = 0
+) -> Call[list[str]]:
+    """Renew block leases. Return the blocks for which `renew_leases` must be called instead.
+
+    `blocks` has a partition and its epoch in each row, by `PartitionKeys.leases`.
+    """
+    texts = ["".join(f"{partition}:{epoch} " for partition, epoch in rows) for rows in blocks.values()]
+    names = tuple(blocks)
+    args: tuple[Value, ...] = (now_ms, node, lease_ms, *texts)
+    return Call("renew_block_leases", names, args, lambda others: [names[place - 1] for place in others])
 
 
 def look_partition(
@@ -156,6 +171,7 @@ def look_partition(
         (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.inbox, keys.snoozed),
         (now_ms, node, epoch, lease_ms, int(is_brief)),
         parse,
+        beside=(keys.leases,),
     )
 
 

@@ -53,9 +53,12 @@ def sum_partitions(partitions: Sequence[PartitionKeys], now_ms: int = 0) -> Call
     names = tuple(
         name
         for keys in partitions
-        for name in (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.inbox, keys.snoozed, keys.host)
+        for name in (
+            *(keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.inbox, keys.snoozed, keys.host),
+            keys.leases,
+        )
     )
-    return Call("sum_partitions", names, (now_ms,), parse)
+    return Call("sum_partitions", names[:-1], (now_ms,), parse, beside=names[-1:])
 
 
 def _parse_numbers(words: Sequence[Any]) -> dict[str, int]:

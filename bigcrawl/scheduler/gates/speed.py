@@ -26,7 +26,9 @@ logger = logging.getLogger(__name__)
 
 AHEAD_S = 1.0  # URLs that start later are not taken, because they would occupy their hosts
 WAKE_MS_MIN = 2.0
-REFUSED_MS_MAX = 1_000  # another node may give permits back meanwhile
+# A refused node asks again after at most this time, or this part of the time between two starts: meanwhile another node
+# may have given permits back.
+REFUSED_MS_MAX, REFUSED_PART_MAX = 1_000, 1 / 4
 REFUSED_ALONE_MS_MAX = 10_000
 ASK_SOON_MS = 40  # after something to fetch has come
 
@@ -211,7 +213,8 @@ class SpeedControl:
         now_ms = self._clock.monotonic_ms()
         if wanted and not starts.granted:
             ahead_ms = (starts.first_us - starts.now_us) / 1000 - HORIZON_MS
-            self._refused_until_ms = now_ms + min(REFUSED_MS_MAX if nodes > 1 else REFUSED_ALONE_MS_MAX, ahead_ms)
+            others_ms = max(REFUSED_MS_MAX, REFUSED_PART_MAX * permits.step_ms) if nodes > 1 else math.inf
+            self._refused_until_ms = now_ms + min(REFUSED_ALONE_MS_MAX, others_ms, ahead_ms)
         permits.grant(now_ms + (starts.first_us - starts.now_us) / 1000, starts.step_us / 1000, starts.granted)
         self._serve_waiters()
         self._wake()

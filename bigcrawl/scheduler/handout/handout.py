@@ -101,6 +101,14 @@ class Handout:
         return not (self.fetches.under_way or self.buffer.waiting)
 
     @property
+    def rests(self) -> bool:
+        """Whether nothing is under way, and all held URLs wait because the crawl's speed is used up."""
+        if len(self.in_process) or self.held.unacknowledged:
+            return False
+        waiting = self.buffer.waiting if self.speed.is_refused else 0
+        return len(self.held) <= waiting + self.speed.waiting_long
+
+    @property
     def soon_ended(self) -> int:
         """Count the held URLs that will end soon, because their hosts are not silent. O(URLs held)."""
         since_ms = self._clock.monotonic_ms() - SILENT_MS

@@ -109,10 +109,13 @@ class Leases:
         """Set `tell` to be called with full views of all owned partitions. With None, only those with news are read."""
         self._tell_views = tell
 
-    async def renew(self) -> None:
+    async def renew(self, *, has_written: bool = False) -> None:
+        """Renew leases that need it. `has_written`: Redis writes in this second anyway, so it may be sooner."""
         sent_ms, looks = self._clock.monotonic_ms(), self._ownership.looks
         tell = self._tell_views
-        found = await looks.poll_and_renew(sent_ms, holds_urls=len(self._handout.held) > 0, sees_all=tell is not None)
+        found = await looks.poll_and_renew(
+            sent_ms, holds_urls=len(self._handout.held) > 0, sees_all=tell is not None, has_written=has_written
+        )
         for owned, view in found:
             owned.record_inbox(view)
             if owned.away.wants_look(sent_ms):

@@ -36,13 +36,14 @@ class ScriptRunner:
 
     def __init__(self, client: redis.Redis | redis.RedisCluster, names: Iterable[str]) -> None:
         self.client: Any = client
-        everywhere = {"target_nodes": "primaries"} if isinstance(client, redis.RedisCluster) else {}
+        self.is_cluster = isinstance(client, redis.RedisCluster)
+        everywhere = {"target_nodes": "primaries"} if self.is_cluster else {}
         for name in names:
             self.client.execute_command("SCRIPT LOAD", script_texts.source_for_many(name), **everywhere)
 
     def run(self, call: Call[Any]) -> Any:
         """Run one call; its parsed reply."""
-        [command] = script_texts.commands([call])
+        [command] = script_texts.commands([call], is_cluster=self.is_cluster)
         [reply] = self.client.execute_command(*command.words)
         return call.parse(reply)
 
@@ -50,13 +51,13 @@ class ScriptRunner:
         """Run calls in one pipeline; their parsed replies."""
         pipeline = self.pipeline()
         for call in calls:
-            [command] = script_texts.commands([call])
+            [command] = script_texts.commands([call], is_cluster=self.is_cluster)
             pipeline.execute_command(*command.words)
         return [call.parse(reply) for call, [reply] in zip(calls, pipeline.execute(), strict=True)]
 
     def pipeline(self) -> Any:
         """Commands for one round trip."""
-        if isinstance(self.client, redis.RedisCluster):
+        if self.is_cluster:
             return self.client.pipeline()
         return self.client.pipeline(transaction=False)
 

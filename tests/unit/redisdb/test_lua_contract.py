@@ -59,6 +59,7 @@ ROWS: dict[tuple[str, str], Any] = {
     ("set_aside_urls", "urls"): [(1, b"batch")],
     ("renew_leases", "epochs"): [5],
     ("renew_leases", "partitions"): (PartitionKeys(CRAWL, PARTITION),),
+    ("renew_block_leases", "blocks"): {PartitionKeys(CRAWL, PARTITION).leases: [(PARTITION, 5)]},
     ("sum_partitions", "partitions"): (PartitionKeys(CRAWL, PARTITION),),
     ("list_hosts", "partitions"): (PartitionKeys(CRAWL, PARTITION),),
     ("trim_partition", "state"): {"waiting": 5},
@@ -209,9 +210,10 @@ class TestHeader:
         """KEYS are numbered through and are, by name and place, the keys that the function sends."""
         header = header_of(name)
         call, _ = call_with_sentinels(name, rows=True)
-        assert list(header.keys) == list(range(1, len(call.keys) + 1))
-        for declared, key in zip(header.keys.values(), call.keys, strict=True):
-            ours = "list" if key == USERS_LIST else key.partition("}:")[2]
+        sent = call.keys + call.beside
+        assert list(header.keys) == list(range(1, len(sent) + 1))
+        for declared, key in zip(header.keys.values(), sent, strict=True):
+            ours = "list" if key == USERS_LIST else key.partition("}:")[2].rstrip("0123456789")
             assert declared.name == ("gate:" if ours == "server:" else ours)
 
     @each("name", SCRIPT_NAMES)
@@ -304,4 +306,4 @@ def test_a_prelude_is_the_one_function_of_its_name(prelude: str) -> None:
 def test_the_owner_is_asked_in_one_way() -> None:
     """No script compares owner and epoch itself, but those that give a partition to a node, or show whose it is."""
     comparing = {name for name in SCRIPT_NAMES if re.search(r"'HMGET', KEYS\[1\], 'node'", lines_of(name)[1])}
-    assert comparing == {"claim_partition", "look_partition", "sum_partitions"}
+    assert comparing == {"claim_partition", "look_host", "look_partition", "sum_partitions"}

@@ -211,6 +211,11 @@ class World:
     def keys(self, node: Node, host: str) -> PartitionKeys:
         return PartitionKeys(self.config.crawl.name, node.crawl.partition_of_host(host))
 
+    async def expire_leases(self, *partitions: int) -> None:
+        """The leases of these partitions run out by Redis' clock, and those of their blocks."""
+        for keys in (PartitionKeys(self.config.crawl.name, partition) for partition in partitions):
+            await self.client.commands([("HSET", keys.owner, "lease_ms", 0), ("DEL", keys.leases)])
+
     async def close(self) -> None:
         with suppress(BigcrawlError):  # the crawls of later tests on this Redis wait for no node of this one
             await self.client.command(

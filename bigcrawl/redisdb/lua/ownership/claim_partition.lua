@@ -9,6 +9,7 @@
 -- KEYS[7] stream  inbox
 -- KEYS[8] prefix  host:      + host: hash, next = next allowed fetch ms; delay = its rest after its last fetch
 -- KEYS[9] hash    deaths     seq -> deaths, those after its answer, and taken-at ms of a lone trial or 'alone'
+-- KEYS[10] hash   leases:    node -> its block lease, see renew_block_leases; absent on a cluster
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] token that proves the node's death
 -- ARGV[4] lease_ms    ARGV[5] epoch_min: epochs continue above it    ARGV[6] token of an owner known to be dead, or ''
 -- ARGV[7] fetch deadline ms    ARGV[8] host delay ms
@@ -34,11 +35,12 @@
 -- Late: refused if the node has claimed or reconciled since. A node that has left might own the partition for less than
 --       a lease from the time of sending.
 -- Cost: O(taken * log hosts), and O(hosts * log hosts) after a restart.
--- Uses: prelude/now_ms, prelude/keep_record, prelude/last_entry_id, prelude/read_taken
+-- Uses: prelude/now_ms, prelude/keep_record, prelude/last_entry_id, prelude/read_taken, prelude/lease_end
 local now = now_ms(ARGV[1])
 local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'lease_ms', 'token', 'generation', 'server', 'rest')
 local known_dead = ARGV[6] ~= '' and owner[4] == ARGV[6]
-local left = tonumber(owner[3] or '0') - now
+local ends_ms, others = lease_end(KEYS[1], owner, KEYS[10])
+local left = ends_ms - now
 if owner[1] and owner[1] ~= ARGV[2] and left > 0 and not known_dead then
   return {0, left, owner[1], owner[4] or ''}
 end
@@ -73,7 +75,7 @@ local is_forgotten = ARGV[12] ~= '' and tonumber(owner[2] or '0') < tonumber(ARG
 local may_fetch = is_forgotten or not (known_dead or owner[1] == ARGV[2])
 -- By then all fetches of an owner that might be alive are over. A restarted Redis might have forgotten renewals of its
 -- lease, but none can come after the restart.
-local over_ms = (is_restarted and now + tonumber(ARGV[4]) or tonumber(owner[3] or '0')) + tonumber(ARGV[13])
+local over_ms = (is_restarted and now + tonumber(ARGV[4]) or ends_ms) + tonumber(ARGV[13])
 if is_forgotten then
   over_ms = now + tonumber(ARGV[14])
 end
@@ -119,6 +121,9 @@ if is_restarted then
   redis.call('HSET', KEYS[1], 'server', ARGV[12])
 end
 local lease_ms = now + tonumber(ARGV[4])
+if others then
+  redis.call('HSET', KEYS[10], owner[1], others) -- so that its next renewal finds the loss
+end
 redis.call('HSET', KEYS[1], 'node', ARGV[2], 'epoch', epoch, 'generation', ARGV[9])
 redis.call('HSET', KEYS[1], 'lease_ms', lease_ms, 'token', ARGV[3])
 local deaths = redis.call('HGETALL', KEYS[9])

@@ -6,6 +6,7 @@
 -- KEYS[5] hash    taken
 -- KEYS[6] stream  inbox
 -- KEYS[7] zset    snoozed    score = next fetch ms after a long back-off, 1e15 more if retired; member = host
+-- KEYS[8] hash    leases:    node -> its block lease, see renew_block_leases; absent on a cluster
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id; '' to renew nothing    ARGV[3] epoch    ARGV[4] lease ms
 -- ARGV[5] 0: read all. 1: only the values that an owner needs every second: the numbers of hosts and of taken URLs
 --         are 0, and the state has only the fields folded, appended_urls, folded_urls and snoozes.
@@ -17,11 +18,11 @@
 -- Late: now_ms is the time of sending. So a lease that was renewed since does not change, and that of a dead owner gets
 --       less than one lease longer. An owner that has released the partition, or claimed it again, renews nothing.
 -- Cost: O(log hosts + fields of state).
--- Uses: prelude/now_ms, prelude/last_entry_id, prelude/ask_many
+-- Uses: prelude/now_ms, prelude/last_entry_id, prelude/ask_many, prelude/lease_end
 local now = now_ms(ARGV[1])
 local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'lease_ms')
 local is_owner = ARGV[2] ~= '' and owner[1] == ARGV[2] and owner[2] == ARGV[3]
-local lease_ms = tonumber(owner[3] or '0')
+local lease_ms = is_owner and tonumber(owner[3] or '0') or lease_end(KEYS[1], owner, KEYS[8])
 local head = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
 local due, waiting, busy, taken, snoozed, retired, state = 0, 0, 0, 0, 0, 0, {}
 if ARGV[5] == '1' then

@@ -1,5 +1,5 @@
 -- sum_partitions: sum the figures of some partitions.
--- KEYS[1] hash    owner      node, lease_ms
+-- KEYS[1] hash    owner      node, epoch, lease_ms
 -- KEYS[2] hash    state
 -- KEYS[3] zset    ready      score = next fetch ms, member = host
 -- KEYS[4] hash    busy       host -> URLs taken
@@ -7,7 +7,8 @@
 -- KEYS[6] stream  inbox
 -- KEYS[7] zset    snoozed    score = next fetch ms after a long back-off, 1e15 more if retired; member = host
 -- KEYS[8] prefix  host:      + host: hash of the host; failures, why
--- These eight are repeated for each further partition.
+-- KEYS[9] hash    leases:    node -> its block lease, see renew_block_leases; absent on a cluster
+-- These nine are repeated for each further partition.
 -- ARGV[1] now_ms (0: this server's clock)
 -- Returns: {now_ms, {name, sum, ...}, {field of state, sum, ...}, {node, partitions with a lease of it, ...}, {place of
 --           each partition with rejected entries, ...}, place of the first partition that is not empty or 0, {host that
@@ -21,7 +22,7 @@
 -- Lost reply: repeated, it changes nothing.
 -- Late: it changes nothing.
 -- Cost: for each partition O(log hosts + fields of state).
--- Uses: prelude/now_ms, prelude/last_entry_id
+-- Uses: prelude/now_ms, prelude/last_entry_id, prelude/lease_end
 local now = now_ms(ARGV[1])
 local due_scores, snoozed_from = string.format('(%.0f', now + 1), string.format('%.0f', now)
 local sums = {
@@ -69,9 +70,10 @@ local function add_hosts(KEYS)
 end
 
 local function add_partition(KEYS, place)
-  local owner = redis.call('HMGET', KEYS[1], 'node', 'lease_ms')
+  local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'lease_ms')
   if owner[1] and owner[1] ~= '' then
-    owners[owner[1]] = (owners[owner[1]] or 0) + ((tonumber(owner[2]) or 0) > now and 1 or 0)
+    local is_live = lease_end(KEYS[1], owner, KEYS[9]) > now
+    owners[owner[1]] = (owners[owner[1]] or 0) + (is_live and 1 or 0)
   end
   local fields, state = redis.call('HGETALL', KEYS[2]), {}
   for i = 1, #fields, 2 do
@@ -123,12 +125,12 @@ local function add_partition(KEYS, place)
   end
 end
 
-for from = 1, #KEYS, 8 do
+for from = 1, #KEYS, 9 do
   local its = {}
-  for at = 1, 8 do
+  for at = 1, 9 do
     its[at] = KEYS[from + at - 1]
   end
-  add_partition(its, (from + 7) / 8)
+  add_partition(its, (from + 8) / 9)
 end
 if soonest[1] then
   local record = redis.call('HMGET', soonest[2], 'failures', 'why')

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.scheduler.crawl.history import EVERY_MS
 from bigcrawl.scheduler.node.heartbeat import Leases
 from bigcrawl.scheduler.node.loops.loop import RETRY_S, Haste, Loop, rest_until, together
 
@@ -15,9 +17,10 @@ if TYPE_CHECKING:
 
 BEAT_S = 1.0
 BEAT_FED_S = 2.0
-# While there is nothing to fetch or to send, and nobody watches. With a turn more, it is less than the five seconds for
-# which `tell_time` relies on the answer to another node.
-BEAT_ASLEEP_S = 3.75
+# While nothing can be fetched or sent, and nobody watches: thrice in the time of a sample, so that Redis writes both in
+# the same second. With a turn more, it is less than the five seconds for which `tell_time` relies on the answer to
+# another node.
+BEAT_ASLEEP_S = EVERY_MS / 3_000
 BEAT_IDLE_S = 0.2  # a small crawl should not wait long for its end
 
 
@@ -32,6 +35,7 @@ class Beat(Loop):
         self._troubles = parts.troubles
         self._heartbeat = parts.heartbeat
         self.leases = Leases(parts.crawl, parts.ownership, parts.handout, parts.workload)
+        self._handout = parts.handout
         self._outbox = parts.outbox
         self._ownership = parts.ownership
         self._workload = parts.workload
@@ -42,12 +46,12 @@ class Beat(Loop):
         self._haste = Haste()
         self._is_hasty = True
         self._reported: tuple[object, ...] = ()
-        self._has_reported_empty = False
+        self._has_reported_rest = False
         self._reported_ms = self._reported_at_ms = 0  # on the monotonic clock, and that of the crawls
         # Reading each partition costs as much as several pages, so a busy node reads less often.
         longest_s = parts.crawl.config.frontier.lease_ms / 8000
         self._fed_s = max(BEAT_S, min(BEAT_FED_S, longest_s))
-        self._asleep_ms = round(1000 * max(BEAT_S, min(BEAT_ASLEEP_S, longest_s)))
+        self._reports_a_sample = math.ceil(EVERY_MS / 1000 / max(BEAT_S, min(BEAT_ASLEEP_S, longest_s)))
 
     async def turn(self) -> float:
         if self._troubles.is_restarted or self._is_hung():
@@ -96,18 +100,25 @@ class Beat(Loop):
         table, control = self._ownership.table, self._control
         here = table.claims, len(table.by_number), self._last_hosts.is_all, self._shared_hosts.company
         report = *here, control.nodes, control.is_watched
-        now_ms, at_ms, is_empty = self._clock.monotonic_ms(), self._client.now_ms(), self._workload.is_empty
-        if self._is_hasty or report != self._reported or self._is_report_due(now_ms, at_ms):
+        now_ms, at_ms, rests = self._clock.monotonic_ms(), self._client.now_ms(), self._rests
+        is_due = self._is_hasty or report != self._reported or self._is_report_due(now_ms, at_ms)
+        if is_due:
             await self._heartbeat.send()
             self._reported, self._reported_ms, self._reported_at_ms = report, now_ms, at_ms
-            self._has_reported_empty = is_empty
-        await self.leases.renew()
+            self._has_reported_rest = rests
+        await self.leases.renew(has_written=is_due)
+
+    @property
+    def _rests(self) -> bool:
+        return self._handout.rests and not self._outbox.waiting
 
     def _is_report_due(self, now_ms: int, at_ms: int) -> bool:
         """Return whether to report without news; nodes with nothing to do report in the same seconds as others."""
         if now_ms < self._reported_ms + round(1000 * self._fed_s):
             return False
-        has_said_all = self._has_reported_empty and self._workload.is_empty
         is_awaited = self._last_hosts.is_all or self._control.is_watched  # the end, or what it does
-        is_asleep = has_said_all and not is_awaited
-        return not is_asleep or at_ms // self._asleep_ms != self._reported_at_ms // self._asleep_ms
+        is_asleep = self._has_reported_rest and self._rests and not is_awaited
+        return not is_asleep or self._slot_of(at_ms) != self._slot_of(self._reported_at_ms)
+
+    def _slot_of(self, at_ms: int) -> int:
+        return at_ms * self._reports_a_sample // EVERY_MS

@@ -1,14 +1,15 @@
 """Reads the state of owned partitions from Redis and renews their leases.
 
 A partition is read after events and arrivals. In case a notice was lost, all are read every
-`SLOW_LOOK_MS`, and after a node has gone, which may have died before it gave notice. Renewing a lease alone costs Redis
-a sixth of a read.
+`SLOW_LOOK_MS`, and after a node has gone, which may have died before it gave notice. Leases are renewed by block, on a
+cluster one by one (decision 0200).
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import takewhile
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb import scripts
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
 
 SLOW_LOOK_MS = 300_000
-RENEWED_AT_ONCE = 1_024
 # The part of a lease that may have passed by the next beat, with and without held URLs.
 OVER_MAX, IDLE_OVER_MAX = 1 / 4, 1 / 2
 NEXT_BEAT_MS = 2_000
+_number = attrgetter("keys.partition")
 
 
 class PartitionPolls:
@@ -46,22 +47,26 @@ class PartitionPolls:
         self._known = (0, 0)
 
     async def poll_and_renew(
-        self, now_ms: int, *, holds_urls: bool, sees_all: bool
+        self, now_ms: int, *, holds_urls: bool, sees_all: bool, has_written: bool = False
     ) -> list[tuple[OwnedPartition, PartitionView]]:
         """Read the partitions and renew the leases that need it. Lost partitions leave the table.
 
         `holds_urls`: the node has URLs to give up when a lease ends. `sees_all`: read every partition, and in full.
+        `has_written`: Redis writes in this second anyway.
         """
         await self._record_arrivals()
         self._forget_gone()
         by_number, claims = self._table.by_number, self._claims
         looked = claims.up_to_date(by_number.values() if sees_all else self._to_look_at(now_ms))
         over_ms = max(0, self._lease_ms * (OVER_MAX if holds_urls else IDLE_OVER_MAX) - NEXT_BEAT_MS)
-        is_due = now_ms - self._renewed.oldest_ms >= over_ms
-        # One write to Redis for all: those that are not due for long are renewed with those that are.
-        old = self._renewed.not_since(now_ms - over_ms / 2) if is_due else []
-        renewed = claims.up_to_date(old) - looked
-        found = await self._poll(list(looked), list(renewed), is_brief=not sees_all)
+        passed_ms, is_cluster = now_ms - self._renewed.oldest_ms, await self._client.is_cluster()
+        renewed: set[OwnedPartition] = set()
+        if passed_ms >= over_ms and is_cluster:
+            # Each costs a call, so those that are not due for long are left, and those that are read.
+            renewed = claims.up_to_date(self._renewed.not_since(now_ms - over_ms / 2)) - looked
+        elif passed_ms >= (over_ms / 2 if has_written else over_ms):
+            renewed = claims.up_to_date(by_number.values())
+        found = await self._poll(list(looked), sorted(renewed, key=_number), is_brief=not sees_all)
         self._renewed.record_now((*looked, *renewed), now_ms)
         self._looked.record_now(looked, now_ms)
         return found
@@ -113,10 +118,19 @@ class PartitionPolls:
     async def _renew_leases(self, owned: list[OwnedPartition]) -> list[OwnedPartition]:
         if not owned:
             return []
-        at_once = 1 if await self._client.is_cluster() else RENEWED_AT_ONCE
-        portions = [owned[start : start + at_once] for start in range(0, len(owned), at_once)]
+        is_cluster = await self._client.is_cluster()
+        portions = [[each] for each in owned] if is_cluster else await self._renew_block_leases(owned)
         lost = await self._client.run([self._renewal_call(portion) for portion in portions])
         return [portion[at] for portion, places in zip(portions, lost, strict=True) for at in places]
+
+    async def _renew_block_leases(self, owned: list[OwnedPartition]) -> list[list[OwnedPartition]]:
+        """Renew the node's block leases. Return the partitions of each block whose lease has others in Redis."""
+        blocks: defaultdict[str, list[OwnedPartition]] = defaultdict(list)
+        for each in owned:
+            blocks[each.keys.leases].append(each)
+        epochs = {name: [(each.keys.partition, each.identity.epoch) for each in blocks[name]] for name in blocks}
+        [others] = await self._client.run([scripts.renew_block_leases(epochs, self._membership.node, self._lease_ms)])
+        return [blocks[name] for name in others]
 
     def _renewal_call(self, owned: list[OwnedPartition]) -> scripts.Call[list[int]]:
         node, epochs = owned[0].identity.node, [each.identity.epoch for each in owned]

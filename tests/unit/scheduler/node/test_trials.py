@@ -128,7 +128,7 @@ def test_all_that_was_taken_is_suspect_where_the_record_is_gone(
             node.offer(*queued(PAGE))
             [held] = await w.take(node)
             keys = w.keys(node, HOST)
-            await w.client.command("HSET", keys.owner, "lease_ms", 0)
+            await w.expire_leases(keys.partition)
             await node.membership.leave(w.client)
             node.membership.unlock(left=True)
             other = await w.joined()

@@ -59,8 +59,7 @@ async def store(w: World, node: Node) -> None:
 
 async def expire(w: World) -> None:
     """The leases of all owners have run out."""
-    for partition in range(4):
-        await w.client.command("HSET", PartitionKeys(w.config.crawl.name, partition).owner, "lease_ms", 0)
+    await w.expire_leases(*range(4))
 
 
 async def leave_dead(w: World, node: Node) -> None:

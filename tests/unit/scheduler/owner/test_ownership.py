@@ -34,7 +34,7 @@ PAGES = [f"http://h{i}.example/" for i in range(12)]
 async def steal(w: World, partition: int) -> None:
     """Another node's claim, as if our lease had run out."""
     keys = PartitionKeys(w.config.crawl.name, partition)
-    await w.client.command("HSET", keys.owner, "lease_ms", 0)
+    await w.expire_leases(partition)
     call = scripts.claim_partition(
         keys,
         node="thief",
@@ -116,7 +116,7 @@ def test_partition_that_was_taken_over_before_it_was_opened_is_left_to_its_owner
 
             async def late(partition: int, *claimed: Any) -> Any:
                 if partition == 1:
-                    await w.client.command("HSET", PartitionKeys(crawl_name, 1).owner, "lease_ms", 0)
+                    await w.expire_leases(1)
                     # That one is not opened by its new owner either, or it is, and the batches were admitted.
                     await (other.ownership.claims.claim([1]) if opened else steal(w, 1))
                     await w.client.command("HSET", PartitionKeys(crawl_name, 1).state, "admitted", 0)
@@ -141,18 +141,17 @@ def test_leases_are_renewed_while_many_partitions_are_opened(
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = w.new_node()
-            owners = [PartitionKeys(crawl_name, partition).owner for partition in range(4)]
+            looks = [scripts.look_partition(PartitionKeys(crawl_name, partition)) for partition in range(4)]
             opener = node.ownership._opener
             opened = opener.open
 
             async def slow(partition: int, *claimed: Any) -> Any:
                 if partition != 2:
                     return await opened(partition, *claimed)
-                await w.client.commands([("HSET", owner, "lease_ms", 1) for owner in owners])
+                await w.expire_leases(*range(4))
                 w.clock.advance(node.config.frontier.lease_ms)
                 for _ in range(2_000):
-                    leases = await w.client.commands([("HGET", owner, "lease_ms") for owner in owners])
-                    if b"1" not in leases:
+                    if all(view.lease_left_ms > 0 for view in await w.client.run(looks)):
                         return await opened(partition, *claimed)
                     await asyncio.sleep(0.01)
                 raise AssertionError("a lease was not renewed")
@@ -198,8 +197,7 @@ def test_node_whose_disk_hangs_leaves_its_partitions_to_others_and_rejoins(
             assert await w.client.command("ZSCORE", CrawlKeys(crawl_name).beats, node.node_id) == beaten
             # So much for a lease's time: it runs out by Redis' clock.
             await w.client.command("ZADD", CrawlKeys(crawl_name).beats, 0, node.node_id)
-            for partition in range(4):
-                await w.client.command("HSET", PartitionKeys(crawl_name, partition).owner, "lease_ms", 0)
+            await w.expire_leases(*range(4))
             started = await w.take(other)
             assert sorted(held.url for held in started) == sorted(PAGES)
             assert sorted(other.ownership.owned) == [0, 1, 2, 3]
