@@ -75,6 +75,20 @@ async def test_pages_wait_for_speed_in_the_node_and_in_no_slot(tmp_path: Path, c
         assert 0 < len(node.handout.held) - started <= 5 + due
 
 
+@pytest.mark.parametrize(("speed", "nodes", "wait_s"), [("0.05/s", 1, 10), ("0.05/s", 2, 5), ("0.25/s", 2, 1)])
+@awaited
+async def test_refused_node_asks_seldom_at_a_low_speed(
+    tmp_path: Path, crawl_name: str, redis_url: str, speed: str, nodes: int, wait_s: float
+) -> None:
+    """With others, after a quarter of the time between two starts, because they may give some back."""
+    async with world(tmp_path, crawl_name, redis_url, speed=speed) as made:
+        control = (await made.joined()).handout.speed
+        for _ in range(2):
+            assert not control.is_refused
+            await control.request_permits(5, nodes)
+        assert control.refused_s == wait_s
+
+
 @awaited
 async def test_without_a_speed_redis_is_not_asked(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """No limit, no permits: everything that is ready is handed out, and no key of the speed appears."""
