@@ -44,7 +44,7 @@ class Maps:
 
     def add(self, keys: KeyArray, pages: KeyArray, sketches: Any = None) -> int:
         """Add rows to the maps of their keys, and return how many were copies."""
-        copies = 0
+        copied = 0
         for number, table in enumerate(self._maps):
             here = keys % np.uint64(PARTITIONS) == np.uint64(number)
             if sketches is None:
@@ -55,9 +55,9 @@ class Maps:
                 rows["band"], rows["content"], rows["page"] = keys[here], pages[here], pages[here]
                 rows["sketch"] = sketches[here]
                 found = near_copies.find_near(table, rows, table.commit).contents
-            copies += int((found != 0).sum())
+            copied += int((found != 0).sum())
             self._remove_obsolete(table, number)
-        return copies
+        return copied
 
     def _remove_obsolete(self, table: Bucket, number: int) -> None:
         held = {run.name for run in table.state.runs}
