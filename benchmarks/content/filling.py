@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.crawl import procfs
 from benchmarks.drum_speed.confined import enter
-from bigcrawl.content import copies, near_copies
+from bigcrawl.content import exact_copies, near_copies
 from bigcrawl.content.sketched import NEAR, ROW, SKETCH_WORDS
 from bigcrawl.content.sketches import BANDS
 from bigcrawl.drum.bucket import EMPTY_BUCKET, Bucket
@@ -48,7 +48,7 @@ class Maps:
         for number, table in enumerate(self._maps):
             here = keys % np.uint64(PARTITIONS) == np.uint64(number)
             if sketches is None:
-                found = copies.find_and_add(table, keys[here], pages[here], table.commit)
+                found = exact_copies.find_and_add(table, keys[here], pages[here], table.commit)
             else:
                 rows = np.empty(int(here.sum()), dtype=ROW)
                 # Contents are as many as pages, and larger the later they come: the first with a band is the original.
@@ -73,7 +73,7 @@ class Maps:
 def fill(directory: Path, kind: str, pages: int) -> dict[str, Any]:
     """Fill the maps with so many pages; return the figures."""
     is_near = kind == "near"
-    maps = Maps(directory, NEAR if is_near else copies.CONTENTS)
+    maps = Maps(directory, NEAR if is_near else exact_copies.CONTENTS)
     rows_a_page = BANDS if is_near else 1
     per_batch = BATCH_ROWS // rows_a_page
     asked = found = peak = 0

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from bigcrawl.content.copies import mix_bits
+from bigcrawl.content.exact_copies import mix_bits
 from bigcrawl.content.sketched import ALIKE, VALUE
 from bigcrawl.content.sketches import are_alike
 

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from bigcrawl.content.copies import HALF_BITS, MIXER, mix_bits
+from bigcrawl.content.exact_copies import HALF_BITS, MIXER, mix_bits
 from bigcrawl.content.sketched import SKETCH_WORDS
 from bigcrawl.content.text import GAP_BYTES, texts_of
 

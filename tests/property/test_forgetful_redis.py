@@ -22,7 +22,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from bigcrawl.content.copies import content_key
+from bigcrawl.content.exact_copies import content_key
 from bigcrawl.features.revisits.page import NextVisits
 from bigcrawl.redisdb.crawl_clock import FORGETTABLE_MS
 from bigcrawl.revisiting.visit import Answer, digest_of

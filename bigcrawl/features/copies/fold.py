@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from bigcrawl.content.copies import CONTENTS, COPIES, find_exact, record_all, record_near
+from bigcrawl.content.copies import COPIES, find_exact, record_all, record_near
+from bigcrawl.content.exact_copies import CONTENTS
 from bigcrawl.content.sketched import ALIKE, NEAR
 from bigcrawl.features.copies import rows as kinds
 from bigcrawl.features.copies.settings import CopyConfig

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from bigcrawl.content.copies import content_key
+from bigcrawl.content.exact_copies import content_key
 from bigcrawl.feature_list import modules_on
 
 if TYPE_CHECKING:

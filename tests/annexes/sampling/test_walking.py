@@ -9,7 +9,7 @@ import pytest
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.url.key import PUBLIC_KEYS
-from bigcrawl_sampling.spider import LINKS_MAX, WALKS_MAX, RandomWalks, links_to_choose_from
+from bigcrawl_sampling.walking import LINKS_MAX, WALKS_MAX, RandomWalks, links_to_choose_from
 
 SEEDS = ["http://a.example/", "http://b.example/"]
 LINKS = [f"http://a.example/{number}" for number in range(10)]

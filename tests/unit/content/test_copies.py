@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bigcrawl.content.copies import CONTENTS, COPIES, EXACT, NEAR, CopyCounts, find_exact, read_copies, record_copies
+from bigcrawl.content.copies import COPIES, EXACT, NEAR, CopyCounts, find_exact, read_copies, record_copies
+from bigcrawl.content.exact_copies import CONTENTS
 from bigcrawl.drum.bucket import EMPTY_BUCKET, Bucket
 from bigcrawl.drum.files import DiskFiles
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bigcrawl.content.copies import CONTENTS, content_key, find_and_add
+from bigcrawl.content.exact_copies import CONTENTS, content_key, find_and_add
 from bigcrawl.drum.bucket import EMPTY_BUCKET, Bucket
 from bigcrawl.drum.files import DiskFiles
 

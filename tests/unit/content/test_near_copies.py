@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from bigcrawl.content.copies import content_key
+from bigcrawl.content.exact_copies import content_key
 from bigcrawl.content.near_copies import SLOTS, find_near
 from bigcrawl.content.sketched import NEAR, ROW, SKETCH_WORDS
 from bigcrawl.content.sketches import BANDS

@@ -6,7 +6,7 @@ import hashlib
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from bigcrawl.content.copies import content_key
+from bigcrawl.content.exact_copies import content_key
 from bigcrawl.content.sketches import BANDS
 from bigcrawl.content.text import TEXT_BYTES_MAX
 from bigcrawl.features.copies.near_page import UNSKETCHED_BYTES_MAX, NearContents

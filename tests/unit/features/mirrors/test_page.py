@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from bigcrawl.content.copies import content_key
+from bigcrawl.content.exact_copies import content_key
 from bigcrawl.features.copies.page import observer_of as near_observer_of
 from bigcrawl.features.mirrors.page import observer_of
 from bigcrawl.features.mirrors.rows import SAMPLED, pack_sampled
