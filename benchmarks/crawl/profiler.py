@@ -84,7 +84,10 @@ class Sampler:
             return
         self._is_sampling = True
         self.main[_stack(frame)] += time.thread_time_ns() - self._since_ns
-        for thread, innermost in sys._current_frames().items():
+        innermost_of = sys._current_frames()
+        # This frame must not hold itself: such a cycle keeps the crawl's frames, and burdens the collector.
+        del innermost_of[self._main]
+        for thread, innermost in innermost_of.items():
             worked_ns = self._worked_ns(thread)
             if worked_ns:
                 self.others[_stack(innermost)] += worked_ns

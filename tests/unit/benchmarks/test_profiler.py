@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
+import weakref
 
 from benchmarks.crawl.profiler import Sampler
 
@@ -37,6 +38,26 @@ def test_work_of_main_and_other_threads_is_accounted_to_its_stack() -> None:
     assert share_of(sampler.others, "work") >= WORK_S / 4
     assert told["main_ns"] <= told["process_ns"]
     assert sum(ns for _, ns in told["main"]) + told["gc_ns"] <= told["main_ns"]
+
+
+def test_samples_keep_no_object_of_the_sampled_code() -> None:
+    kept: list[weakref.ref[threading.Event]] = []
+
+    def work_with_object() -> None:
+        held = threading.Event()
+        kept.append(weakref.ref(held))
+        work(time.CLOCK_THREAD_CPUTIME_ID)
+
+    sampler = Sampler()
+    gc.disable()
+    try:
+        sampler.start()
+        work_with_object()
+        sampler.stop()
+        assert share_of(sampler.main, "work_with_object") > 0
+        assert kept[0]() is None
+    finally:
+        gc.enable()
 
 
 def test_the_collectors_time_is_apart() -> None:
