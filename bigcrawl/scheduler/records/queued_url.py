@@ -89,13 +89,8 @@ def encode_batch(urls: Sequence[QueuedUrl]) -> bytes:
 
 
 def decode_batch(data: bytes) -> list[QueuedUrl]:
-    if not data or data[0] != BATCH_VERSION:
-        found = data[0] if data else "nothing"
-        raise BatchFormatError(f"batch format version is {found}; this version reads {BATCH_VERSION}")
+    urls = _decode(data)
     try:
-        rows = msgpack.unpackb(isal_zlib.decompress(data[1:]), raw=False, strict_map_key=False)
-        # Faster than the constructor; it does not check the number of fields.
-        urls = [_new_url(QueuedUrl, row) for row in rows]
         is_well_formed = (
             not urls or _are_well_formed(urls) or _are_well_formed(urls := [*map(_with_int_priority, urls)])
         )
@@ -106,6 +101,29 @@ def decode_batch(data: bytes) -> list[QueuedUrl]:
             "batch has an entry with too many or too few fields, or a field of a wrong type or out of range"
         )
     return urls
+
+
+def _decode(data: bytes) -> list[QueuedUrl]:
+    """Decode a batch without checking the fields."""
+    if not data or data[0] != BATCH_VERSION:
+        found = data[0] if data else "nothing"
+        raise BatchFormatError(f"batch format version is {found}; this version reads {BATCH_VERSION}")
+    try:
+        rows = msgpack.unpackb(isal_zlib.decompress(data[1:]), raw=False, strict_map_key=False)
+        # Faster than the constructor; it does not check the number of fields.
+        return [_new_url(QueuedUrl, row) for row in rows]
+    except Exception as error:
+        raise BatchFormatError(f"batch cannot be decoded: {error!r}") from error
+
+
+def decode_if_sound(batches: Iterable[bytes]) -> list[QueuedUrl] | None:
+    """Return the URLs of batches, checked all at once; None if any may be malformed or out of range."""
+    try:
+        urls = [url for data in batches for url in _decode(data)]
+        is_sound = not urls or (_are_well_formed(urls) and _are_in_range(urls))
+    except (BatchFormatError, ValueError):
+        return None
+    return urls if is_sound else None
 
 
 def unsound_urls(urls: Sequence[QueuedUrl]) -> list[QueuedUrl]:

@@ -17,6 +17,7 @@ from bigcrawl.scheduler.records.queued_url import (
     TimedFormatError,
     TimedUrl,
     decode_batch,
+    decode_if_sound,
     decode_timed,
     encode_batch,
     unsound_urls,
@@ -87,11 +88,13 @@ def entries_after(inbox: Sequence[InboxEntry], folded: str) -> list[InboxEntry]:
 
 
 def decode_entries(inbox: Sequence[InboxEntry], set_aside: Callable[[str, bytes], None]) -> tuple[list[QueuedUrl], int]:
+    with_batch = [entry for entry in inbox if entry.batch or entry.has_batch]
+    sound = decode_if_sound(entry.batch for entry in with_batch)
+    if sound is not None:
+        return sound, 0
     urls: list[QueuedUrl] = []
     rejected = 0
-    for entry in inbox:
-        if not entry.batch and not entry.has_batch:
-            continue
+    for entry in with_batch:
         try:
             found, refused = decode_batch(entry.batch), b""
         except BatchFormatError:
