@@ -42,6 +42,7 @@ def _lowest_of_bins() -> CountArray:
 
 LOWEST = _lowest_of_bins()
 """int64, shape (BINS + 1,): the lowest in-degree of each bin, then 2^32."""
+_BORDERS: InDegreeArray = LOWEST[1:-1].astype(np.uint32)
 
 
 class CountsFormatError(BigcrawlError):
@@ -49,7 +50,7 @@ class CountsFormatError(BigcrawlError):
 
 
 def bins_of(in_degrees: InDegreeArray) -> npt.NDArray[np.intp]:
-    return LOWEST.searchsorted(in_degrees.astype(np.int64), side="right") - 1
+    return _BORDERS.searchsorted(in_degrees, side="right")
 
 
 UNRANKED_BITS: Final = 0xFFFF
