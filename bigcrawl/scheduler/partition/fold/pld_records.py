@@ -104,7 +104,9 @@ class PldRecords:
         return hosts, may_cost if allowed.by_hand is None else may_cost & ~allowed.by_hand
 
     def with_new_links(self, plds: KeyArray, linked: KeyArray) -> LinkedPlds:
-        keys, whose = np.unique(np.concatenate((plds, linked)), return_inverse=True)
+        together = np.concatenate((plds, linked))
+        keys = np.unique(together)
+        whose = keys.searchsorted(together)  # for the few PLDs of a step half the time of np.unique's inverse
         _, before = self._tables.plds.values(keys)
         return LinkedPlds(keys, whose, before, *_with_links(before, whose[len(plds) :], are_ranked(keys)))
 
