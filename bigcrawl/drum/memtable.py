@@ -178,16 +178,21 @@ class Memtable:
         return Records(keys, self._values(value)[places])
 
     def find(self, keys: KeyArray, value: np.dtype[Any] | None = None) -> tuple[KeyMask, ValueArray | None]:
-        """Return which of the keys, given in ascending order, are present, and their last values, zero if absent."""
+        """Return which of the keys, strictly ascending, are present, and their last values, zero if absent."""
         found = np.zeros(len(keys), dtype=np.bool_)
         values = np.zeros(len(keys), dtype=value) if value is not None else None
-        if not self._count:
+        if not self._count or not len(keys):
             return found, values
-        held, places = self._newest_of_each_key() if value is not None else (self.sorted_records().keys, None)
-        at = held.searchsorted(keys)
-        found = held.take(at, mode="clip") == keys
-        if values is not None and places is not None:
-            values[found] = self._values(values.dtype)[places[at[found]]]
+        if values is None:
+            held = self.sorted_records().keys
+            return held.take(held.searchsorted(keys), mode="clip") == keys, None
+        # The held keys are looked up among those given, mostly few: sorting them, with their places, takes longer.
+        held = column(self._array, 0, self._count, self._record_bytes, KEY_TYPE)
+        at = keys.searchsorted(held)
+        places = np.flatnonzero(keys.take(at, mode="clip") == held)
+        at = at[places]
+        found[at] = True
+        values[at] = self._values(values.dtype)[places]  # in order: the last of a key stays
         return found, values
 
     def _newest_of_each_key(self) -> tuple[KeyArray, npt.NDArray[np.intp]]:
