@@ -107,11 +107,23 @@ def test_partition_out_of_the_block_lease_has_its_own_lease_alone(four: list[Scr
     assert all_left_ms(four, later_ms) == [LEASE_MS] * 3 + [HALF_MS + 1]
 
 
-def test_released_partition_is_free_although_its_block_lease_goes_on(four: list[ScriptWorld]) -> None:
-    """Also while the renewal that still names it arrives."""
-    four[3].runner.run(scripts.release_partition(four[3].keys, four[3].who))
+def test_released_partition_is_free_and_out_of_the_block_lease(four: list[ScriptWorld]) -> None:
+    """A node that never had the answer finds it with its next renewal, and one that had it renews all at once."""
+    released = four[3]
+    released.runner.run(scripts.release_partition(released.keys, released.who))
+    assert not renew_block(four, T0 + HALF_MS)
+    assert renew_block(four[:3], T0 + HALF_MS)
+    assert renew(four, now_ms=T0 + HALF_MS) == [3]
+    assert isinstance(claim_at(released, T0 + HALF_MS), GrantedClaim)
+
+
+def test_partition_that_leaves_the_block_lease_keeps_its_end(four: list[ScriptWorld]) -> None:
+    """Such as one that its node claims again only after others: until then its fetches go on."""
     assert renew_block(four, T0 + HALF_MS)
-    assert isinstance(claim_at(four[3], T0 + HALF_MS), GrantedClaim)
+    later_ms = T0 + LEASE_MS
+    assert renew(four[:2], now_ms=later_ms) == []
+    assert all_left_ms(four, later_ms) == [LEASE_MS] * 2 + [HALF_MS] * 2
+    assert isinstance(claim_at(four[3], later_ms), RefusedClaim)
 
 
 def test_claimed_again_it_needs_a_new_block_lease(four: list[ScriptWorld]) -> None:

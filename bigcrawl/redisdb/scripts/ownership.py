@@ -178,4 +178,4 @@ def look_partition(
 def release_partition(keys: PartitionKeys, identity: Identity) -> Call[int]:
     """Release the partition. Return 1: released, 0: not ours, -1: URLs are still taken, -3: reconciled meanwhile."""
     args = (identity.node, identity.epoch, identity.generation)
-    return Call("release_partition", (keys.owner, keys.taken), args, int, keys.partition)
+    return Call("release_partition", (keys.owner, keys.taken), args, int, keys.partition, beside=(keys.leases,))

@@ -5,8 +5,8 @@
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] lease ms    ARGV[4] the
 --         epoch of each partition, with blanks between them
 -- Returns: {place of each partition that the node does not own in that epoch, ...}. Places begin with 1.
--- Guarantee: changes nothing except the leases of the owner that asks. No lease becomes shorter. A block lease that ended
---            a day ago is removed.
+-- Guarantee: changes nothing except the leases of the owner that asks. No lease becomes shorter: a partition that leaves
+--            the block lease keeps its end. A block lease that ended a day ago is removed.
 -- Lost reply: repeated, it changes nothing more.
 -- Late: now_ms is the time of sending. So a lease that was renewed since does not change, and that of a dead owner gets
 --       less than one lease longer. An owner that has released the partition, or claimed it again, renews nothing.
@@ -23,7 +23,8 @@ for epoch in string.gmatch(ARGV[4], '%d+') do
   if owner[1] ~= ARGV[2] or owner[2] ~= epoch then
     lost[#lost + 1] = place
   else
-    owned[#owned + 1] = string.match(key, ':p(%d+)}:owner$') .. ':' .. epoch .. ' '
+    local name = string.match(key, ':p(%d+)}:owner$') .. ':' .. epoch .. ' '
+    owned[#owned + 1], owned[name] = name, true
     if tonumber(owner[3] or '0') < until_ms then
       redis.call('HSET', key, 'lease_ms', text)
     end
@@ -32,16 +33,23 @@ end
 if not KEYS[2] then
   return lost
 end
-local ends_ms, leases = 0, redis.call('HGETALL', KEYS[2])
+local ends_ms, before, leases = 0, '', redis.call('HGETALL', KEYS[2])
 for i = 1, #leases, 2 do
   local its_ms = tonumber(string.match(leases[i + 1], '^%d+') or '0')
   if leases[i] == ARGV[2] then
-    ends_ms = its_ms
+    ends_ms, before = its_ms, leases[i + 1]
   elseif its_ms < now - 86400000 then
     redis.call('HDEL', KEYS[2], leases[i])
   end
 end
 if ends_ms < until_ms then
+  for name, partition, epoch in string.gmatch(before, '((%d+):(%d+) )') do
+    local key = string.gsub(KEYS[1], ':p%d+}:owner$', ':p' .. partition .. '}:owner')
+    local owner = owned[name] and {} or redis.call('HMGET', key, 'node', 'epoch', 'lease_ms')
+    if owner[1] == ARGV[2] and owner[2] == epoch and tonumber(owner[3] or '0') < ends_ms then
+      redis.call('HSET', key, 'lease_ms', string.format('%.0f', ends_ms)) -- its block lease ends here
+    end
+  end
   redis.call('HSET', KEYS[2], ARGV[2], text .. ' ' .. table.concat(owned))
 end
 return lost
