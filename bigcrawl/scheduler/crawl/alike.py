@@ -26,6 +26,9 @@ FIELD = "settings"
 SPIDER = "the spider"
 """Among the settings: the spider's name. Only this spider can run the crawl's stored requests."""
 
+LEASES = "the way of leases"
+"""Among the settings: a node that does not read block leases would claim the partitions of those that write them."""
+
 ARGUMENTS = "arguments"
 """In a report: the spider's arguments that must not change in a crawl, if known."""
 

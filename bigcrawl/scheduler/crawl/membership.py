@@ -26,7 +26,17 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.redisdb.scripts import NOTHING_MADE, NodesMade
-from bigcrawl.scheduler.crawl.alike import ARGUMENTS, BEATS, FIELD, SINCE, SPIDER, VERSION, joined_before, refusal
+from bigcrawl.scheduler.crawl.alike import (
+    ARGUMENTS,
+    BEATS,
+    FIELD,
+    LEASES,
+    SINCE,
+    SPIDER,
+    VERSION,
+    joined_before,
+    refusal,
+)
 from bigcrawl.scheduler.crawl.assignment import LiveNode, assign, read_ranges, write_ranges
 from bigcrawl.scheduler.crawl.in_process import UNKNOWN, InProcess, read_in_process
 from bigcrawl.scheduler.crawl.measured_capacity import MeasuredCapacity
@@ -78,7 +88,7 @@ class Membership:
         self.reports: dict[str, dict[str, Any]] = {}
         self.gone = 0
         # Nodes share parsed robots.txt rules, which apply to one user agent.
-        alike = {**config.alike, "USER_AGENT": agent_token(config.politeness.agent)}
+        alike = {**config.alike, "USER_AGENT": agent_token(config.politeness.agent), LEASES: "by block"}
         if config.crawl.spider:  # stored requests name its methods
             alike[SPIDER] = config.crawl.spider
         self._alike: dict[str, Any] = {FIELD: alike, VERSION: __version__}

@@ -13,7 +13,7 @@ import pytest
 from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.crawl import membership
-from bigcrawl.scheduler.crawl.alike import FIELD, SPIDER, VERSION, refusal
+from bigcrawl.scheduler.crawl.alike import FIELD, LEASES, SPIDER, VERSION, refusal
 from bigcrawl.scheduler.crawl.membership import Membership
 from tests.unit.scheduler.world import connected, make_config
 
@@ -344,6 +344,15 @@ def test_a_node_of_another_release_is_refused_whatever_its_settings(
                 await second.beat(client, {})
 
     asyncio.run(scenario())
+
+
+def test_node_that_does_not_know_block_leases_is_refused(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """By a live node that does, and the other way round: it would claim that node's partitions after one lease."""
+    ours = member_of(tmp_path, crawl_name)._alike
+    theirs = ours | {FIELD: {name: value for name, value in ours[FIELD].items() if name != LEASES}}
+    assert refusal("other", ours, ours) is None
+    for one, other in ((ours, theirs), (theirs, ours)):
+        assert f"{LEASES} is" in str(refusal("other", one, other))
 
 
 def test_what_may_differ_is_not_compared(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
