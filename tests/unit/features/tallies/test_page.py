@@ -74,6 +74,34 @@ def test_a_node_sends_what_it_counted_every_ten_seconds_and_when_it_leaves(
     asyncio.run(scenario())
 
 
+def test_tallies_that_have_not_changed_are_sent_each_minute_and_when_the_node_leaves(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Redis may have forgotten the last ones; those that have changed are sent after ten seconds as ever."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, host_delay=0) as w:
+            node = await w.joined(sent_bytes=lambda: 300)
+            key, seconds = CrawlKeys(crawl_name).tallies, 2  # turns
+            await fetched(w, node)
+            await w.turn(node, 11 * seconds)
+            before = await w.client.command("HGETALL", key)
+            assert (await total(w)).urls_sent == 3
+            tallies_of(node).record_unpacked(0, 7)
+            await w.turn(node, 11 * seconds)
+            assert (await total(w)).unpacked_bytes == 7
+            await w.client.command("HSET", key, *before)
+            await w.turn(node, 40 * seconds)
+            assert (await total(w)).unpacked_bytes == 0
+            await w.turn(node, 30 * seconds)
+            assert (await total(w)).unpacked_bytes == 7
+            await w.client.command("HSET", key, *before)
+            await node.departure.close()
+            assert (await total(w)).unpacked_bytes == 7
+
+    asyncio.run(scenario())
+
+
 def test_urls_for_partitions_of_another_node_are_counted_apart(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, host_delay=0) as w:
