@@ -97,7 +97,7 @@ def test_only_the_crawl_record_makes_keys_without_a_secret() -> None:
         "bigcrawl_forms/spider.py",
         "bigcrawl_sampling/coverage.py",
         "bigcrawl_sampling/steps.py",
-        "bigcrawl_sampling/spider.py",
+        "bigcrawl_sampling/walking.py",
     }
     sources = package_sources() | annex_sources()
     found = {path for path, source in sources.items() if "PUBLIC_KEYS" in source}
