@@ -3,8 +3,8 @@
 They have fetched all there is and wait for more (BIGCRAWL_CLOSE=forever); or all their hosts rest; or the crawl is told
 a speed at which a page is fetched every twenty seconds. One node and two, at 256 and 1,024 partitions. CPU is in shares
 of one core, by the kernel's count of nanoseconds. Of Redis it is what the crawl adds to a second server, which has
-neither clients nor data, in the same seconds: what else the machine does then slows both. The error is that of the mean
-of six parts of ten seconds.
+neither clients nor data, in the same seconds and on the same core: what else the machine does then slows both. The
+error is that of the mean of six parts of ten seconds.
 
     make bench-idle ARGS="--partitions 256 --nodes 1 --why rest"
 """
@@ -12,6 +12,7 @@ of six parts of ten seconds.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 import time
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 SETTLE_S, PART_S, PARTS = 30.0, 10.0, 6
 NODE_MAX, REDIS_MAX = 0.5, 0.1  # percent of a core
+SERVERS_CORE = 0
 
 
 class Case(NamedTuple):
@@ -95,6 +97,8 @@ def measured(directory: Path, case: Case, partitions: int, nodes: int) -> Cost:
     settings |= {"BIGCRAWL_PROGRESS_SECONDS": 10}  # the default; tests want a line a second
     with ExitStack() as stack:
         server, unused = stack.enter_context(PrivateRedis()), stack.enter_context(PrivateRedis())
+        for redis in (server, unused):
+            os.sched_setaffinity(redis.pid, {SERVERS_CORE})  # another core may be slower, and a change of cores costs
         web = stack.enter_context(SimulatedWeb(directory / "web", hosts=case.hosts, pages=case.pages))
         told = {**settings, "BIGCRAWL_REDIS_URL": server.url}
         first = stack.enter_context(Crawl(directory / "crawl", web.seeds, told))
