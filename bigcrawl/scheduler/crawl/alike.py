@@ -69,6 +69,11 @@ def refusal(node: str, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Co
             f"{changed(ours[ARGUMENTS], theirs[ARGUMENTS])} at node {node}, which is crawling: {OWN_CRAWL}, or the "
             "same arguments"
         )
+    if ours[FIELD].get(LEASES) != theirs[FIELD].get(LEASES):
+        return ConfigError(
+            f"bigcrawl renews leases in another way here than at node {node}, which is crawling: install the same "
+            "build on all nodes, or stop all nodes first"
+        )
     if different := _difference(ours[FIELD], theirs[FIELD]):
         return ConfigError(
             f"{different} at node {node}, which is crawling: it must be the same on all nodes of a crawl; set it "

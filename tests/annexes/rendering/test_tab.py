@@ -47,7 +47,13 @@ class LateDelivery:
         await self._route.fulfill(**answer)
 
 
-def rendered(*, asks_late: bool = False, gets_late: bool = False) -> Rendered:
+FLOOD = b"""<!doctype html><p>text</p><script>
+const ask = async () => { for (;;) await Promise.all(Array.from({length: 50}, () => fetch("data:,x"))) };
+ask();
+</script>"""
+
+
+def rendered(*, body: bytes = WRITER, asks_late: bool = False, gets_late: bool = False) -> Rendered:
     """Render a page whose browser and driver wait for a CPU before its request or its answer goes on."""
     from bigcrawl_rendering.browsers import Browsers  # Playwright may be missing elsewhere
     from bigcrawl_rendering.tab import Tab
@@ -60,7 +66,7 @@ def rendered(*, asks_late: bool = False, gets_late: bool = False) -> Rendered:
 
     async def scenario() -> Rendered:
         pool = Browsers(browser_path(), 1, 1, 2_000_000_000, lambda _end: None)
-        page = RawPage(URL, WRITER, {"content-type": "text/html"})
+        page = RawPage(URL, body, {"content-type": "text/html"})
         tab = SlowTab(page, OneWord(), active_s=600.0, total_s=600.0, steps_max=0)
         try:
             return await pool.run(lambda browser: tab.render(browser.shown, ""), alone=False)
@@ -70,8 +76,25 @@ def rendered(*, asks_late: bool = False, gets_late: bool = False) -> Rendered:
     return asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("late", [{}, {"asks_late": True}, {"gets_late": True}])
-def test_what_a_page_asks_for_is_in_its_document(late: dict[str, bool]) -> None:
-    found = rendered(**late)
+@pytest.mark.parametrize(("asks_late", "gets_late"), [(False, False), (True, False), (False, True)])
+def test_what_a_page_asks_for_is_in_its_document(asks_late: bool, gets_late: bool) -> None:
+    found = rendered(asks_late=asks_late, gets_late=gets_late)
     assert "written: hello" in found.html
     assert not found.is_cut
+
+
+def test_requests_are_followed_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that asks without end is read as well, and the browser reports its further requests no more."""
+    from bigcrawl_rendering import tab
+
+    detached: list[Any] = []
+
+    async def detach(session: Any) -> None:
+        detached.append(session)
+        await really(session)
+
+    really = tab._detach
+    monkeypatch.setattr(tab, "FOLLOWED_MAX", 50)
+    monkeypatch.setattr(tab, "_detach", detach)
+    assert "<p>text</p>" in rendered(body=FLOOD).html
+    assert len(detached) == 1
