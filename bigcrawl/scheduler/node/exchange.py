@@ -166,17 +166,13 @@ class UrlExchange:
     def _shares(self, room: int, now_ms: int) -> dict[OwnedPartition, int]:
         by_number = self._ownership.owned
         shares = {}
-        draining = []
         for owned in self._ownership.due_heap.take_due(now_ms + HORIZON_MS):
-            if owned.draining:
-                draining.append(owned)
-            elif by_number.get(owned.keys.partition) is owned:
-                share = shares[owned] = min(room, owned.take_share)
-                room -= share
-                if not room:
-                    break
-        for owned in draining:  # this node may keep it after all
-            self._ownership.due_heap.add_partition(owned)
+            if owned.draining or by_number.get(owned.keys.partition) is not owned:
+                continue
+            share = shares[owned] = min(room, owned.take_share)
+            room -= share
+            if not room:
+                break
         return shares
 
     def _call(

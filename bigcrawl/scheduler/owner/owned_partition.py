@@ -103,7 +103,9 @@ class OwnedPartition(TakenFromPartition):
         self._tell_news(self)
 
     def record_wanted(self, is_wanted: bool) -> None:
-        self.draining = not is_wanted or self.is_damaged
+        was_draining, self.draining = self.draining, not is_wanted or self.is_damaged
+        if was_draining and not self.draining:  # it left the heap when it was due
+            self._due_heap.add_partition(self)
 
     def drain(self) -> None:
         self.draining = True
