@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bigcrawl.exceptions import BigcrawlError, OwnershipLostError
 from bigcrawl.redisdb.replies import sort_replies
 from bigcrawl.scheduler.owner.damaged import DamagedPartitions, is_damage
+from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 from bigcrawl.scheduler.owner.publishing import is_publish
 
 if TYPE_CHECKING:
@@ -139,6 +140,7 @@ class OwnedTable:
 
     def _forget_partition(self, owned: OwnedPartition) -> None:
         owned.end_news()
+        owned.record_due(NEVER_MS)
         self.news.forget_partition(owned)
 
     async def run(self, asked: Sequence[tuple[OwnedPartition, scripts.Call[Any]]]) -> None:
