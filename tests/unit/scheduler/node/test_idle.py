@@ -302,6 +302,37 @@ def test_nodes_with_nothing_to_do_report_seldom_and_in_the_same_seconds(
     assert max(gaps) <= BEAT_ASLEEP_S + BEAT_S
 
 
+def test_node_that_gave_away_partitions_with_due_hosts_sleeps(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another node fetches those; this one has nothing due any more."""
+    clock = ManualClock()
+    turns_ms: list[int] = []
+
+    async def scenario() -> int:
+        settings = {"host_delay": 1, "in_process_max": 4, "partitions": 16, "close": "forever"}
+        async with world_of_one_clock(clock, tmp_path, crawl_name, redis_url, **settings) as w:
+            first = w.new_node()
+            await first.start()
+            for url in queued(*(f"http://h{number}.example/" for number in range(40))):
+                first.offer(url)
+            await asyncio.sleep(5)
+            second = w.new_node()
+            await second.start()
+            begun = 0
+            for _ in range(120):
+                begun += len(await fetched(w, first, 0.4)) + len(await fetched(w, second, 0.4))
+            assert len(first.ownership.owned) == len(second.ownership.owned) == 8
+            monkeypatch.setattr(Pump, "turn", _recorded(Pump.turn, clock, turns_ms))
+            await asyncio.sleep(WATCHED_S)
+            for node in (first, second):
+                await node.runner.stop()
+            return begun
+
+    assert run_stepped(clock, scenario()) == 40
+    assert len(turns_ms) <= 2 * 1.2 * WATCHED_S, "each of the two looks once a second"
+
+
 @pytest.mark.parametrize("event", ["a node comes", "somebody watches"])
 def test_a_node_that_sleeps_reports_at_once_to_others(
     tmp_path: Path, crawl_name: str, redis_url: str, event: str
