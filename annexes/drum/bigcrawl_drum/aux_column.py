@@ -76,7 +76,7 @@ def _lengths(items: Sequence[str] | Sequence[bytes]) -> LengthArray:
 
 
 def encode_aux(columns: Sequence[Aux]) -> bytes:
-    """Return the bytes of columns: a width (u8, 2 or 4), lengths of that width, the strings; b"" if all are empty."""
+    """Return the bytes of columns: a width (u8, 2 or 4), lengths of this width, the strings; b"" if all are empty."""
     if not any(column.blob for column in columns):
         return b""
     lengths = np.concatenate([column.lengths for column in columns])

@@ -203,19 +203,22 @@ class Drum:
             self._commit_merge(self._merged)
 
     def tell(self) -> None:
-        """Merge what an earlier process flushed, or a receiver stopped. Call this once after opening."""
+        """Merge tuples that an earlier process flushed, or that a receiver's error left.
+
+        Call this once after opening.
+        """
         self._require_open()
         if self._has_begun:
             self.merge()
 
     def close(self) -> None:
-        """Flush and close. Tuples that are not merged yet stay on disk."""
+        """Flush and close. Unmerged tuples stay on disk."""
         if self._is_open:
             self.flush()
             self._is_open = False
 
     def verify(self) -> list[CorruptionError]:
-        """Read every byte that the manifest covers, and return the damage found."""
+        """Read every byte that the manifest covers, and return any damage."""
         directory, files = self._repository.directory, self._repository.files
         problems = _damage_to(directory, lambda: read_log(directory, files))
         problems += _damage_to(self._offers.path, self._offers.verify)

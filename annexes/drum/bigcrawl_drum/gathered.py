@@ -80,7 +80,7 @@ class GatheredTuples:
         self._crcs, self._count = crcs, 0
 
     def put(self, tuples: OfferedTuples, counts: CountArray) -> None:
-        """Add tuples, for which there must be room; `counts` says how many are of each bucket."""
+        """Add tuples, for which there must be room; `counts` is their number in each bucket."""
         start, end = self._count, self._count + len(tuples.keys)
         assert end <= self.tuples_max, "the caller has made room"
         if end > len(self._held):

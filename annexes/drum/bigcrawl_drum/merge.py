@@ -64,7 +64,7 @@ class Answer(NamedTuple):
 
 
 class MergeResult(NamedTuple):
-    """The result of a merge; takes effect when a manifest names its buckets. `sheet` is None if no tuple asks."""
+    """The result of a merge; it takes effect when a manifest names its buckets. `sheet` is None without questions."""
 
     buckets: tuple[BucketState, ...]
     obsolete: list[tuple[int, tuple[RunInfo, ...]]]
@@ -96,7 +96,7 @@ class AnswerSheet:
             self._size, self._crc = self._size + len(data), isal_zlib.crc32(data, self._crc)
 
     def open(self) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[Any]]:
-        """Return a function that returns the rows at given places. Between calls, no page of the file is in memory."""
+        """Return a function that returns the rows at given places. Between calls, the file uses no memory."""
         data, crc = self._files.map(self._path), 0
         for at in range(0, len(data), _BUFFER_BYTES):
             crc = isal_zlib.crc32(memoryview(data)[at : at + _BUFFER_BYTES], crc)

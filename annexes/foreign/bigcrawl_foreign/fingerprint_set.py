@@ -1,4 +1,4 @@
-"""The fingerprints of pages that another crawler has fetched: all that it knows, minus those of its queue."""
+"""The fingerprints of pages that another crawler has fetched: all of its fingerprints, minus those of its queue."""
 
 from __future__ import annotations
 

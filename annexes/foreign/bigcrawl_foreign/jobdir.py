@@ -101,7 +101,7 @@ def _first_bytes(data: bytes) -> bytes:
 
 
 def _queues_below(top: Path) -> Iterator[Path]:
-    """Yield the queues, those of a folder by priority, the most urgent first."""
+    """Yield the queues of a folder by priority, the most urgent first."""
     for path in sorted(top.iterdir() if top.is_dir() else (), key=_priority_key):
         if path.is_symlink():
             continue
@@ -117,7 +117,7 @@ def _priority_key(path: Path) -> tuple[int, str]:
 
 
 def _entries_of(path: Path) -> Iterator[bytes | int]:
-    """Yield the entries of a queue in order; for a large one its size, and -1 for a damaged rest."""
+    """Yield the entries of a queue in order; instead of a large one its size, and -1 for a damaged rest."""
     if path.is_dir():
         yield from _read_fifo(path)
         return
@@ -161,7 +161,7 @@ def _read_fifo(path: Path) -> Iterator[bytes | int]:
 
 
 def _first_waiting(info: Path) -> tuple[int, int]:
-    """Return chunk and offset of the first waiting entry; of the very first if the crawl was not closed."""
+    """Return chunk and offset of the first waiting entry; of the very first entry if the crawl was not closed."""
     try:
         number, _, offset = read_json(info.read_bytes()[:4_096])["tail"]
         return int(number), max(0, int(offset))

@@ -1,4 +1,4 @@
-"""Reads other crawlers' pickled requests, in a process that they may kill."""
+"""Reads other crawlers' pickled requests, in a separate process, as they may kill it."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class StoredQueue(PickledRequests):
         self._fetched = fetched
 
     async def send_entry(self, where: str, entry: bytes | int) -> None:
-        """Send an entry, or record that it is left out. An integer is the size of one that is too large."""
+        """Send an entry, or record that it is skipped. An integer is the size of an entry that is too large."""
         if isinstance(entry, int):
             self._sender.leave_out(where, f"it has {entry:,} bytes; {ENTRY_BYTES_MAX:,} may be")
             return

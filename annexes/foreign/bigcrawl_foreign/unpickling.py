@@ -69,7 +69,7 @@ def read_entry(data: bytes) -> bytes:
 
 
 def _check_size(value: object) -> None:
-    """Raise ValueError unless a value is a small tree; a small graph may stand for a large tree."""
+    """Raise ValueError unless a value is a small tree: references may turn few bytes into a large one."""
     left: list[tuple[object, int]] = [(value, 0)]
     nodes = 0
     while left:

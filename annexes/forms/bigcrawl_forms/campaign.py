@@ -1,4 +1,4 @@
-"""What is known of one form, and what is asked next: a fold over the entries of its journal.
+"""The state of one form and its next queries, computed from the entries of its journal.
 
     form     the form was found; `own` are links of its page, by their keys
     ask      a query was chosen
@@ -56,7 +56,7 @@ class Limits(NamedTuple):
 
 @dataclass(slots=True)
 class Asked:
-    """A query and its results so far."""
+    """A query that was sent, and its results so far."""
 
     next_urls: dict[int, str] = field(default_factory=dict)
     """The URL of the next page, empty for none, by the number of each answered page."""
@@ -69,12 +69,12 @@ class Asked:
 
     @property
     def page(self) -> int:
-        """The number of the last page that was answered; 0 for none."""
+        """The number of the last results page that was read; 0 for none."""
         return max(self.next_urls, default=0)
 
 
 class Due(NamedTuple):
-    """A request that may be yielded: `url` is empty for the first page of a query."""
+    """A request that may be sent; `url` is empty for the first page of a query."""
 
     query: Query
     page: int
@@ -108,21 +108,21 @@ class Campaign:
         self._is_reading = asyncio.Lock()
 
     async def refresh(self) -> None:
-        """Fold what other processes have written since the last call."""
+        """Read the entries that other processes have written since the last call."""
         async with self._is_reading:
             for entry in sorted(await self._journal.read_new(), key=_time_of):
                 self._fold(entry)
 
     async def sync(self) -> None:
-        """Wait until all that is known is safe."""
+        """Wait until all entries are safe on disk."""
         await self._journal.sync()
 
     def open(self, form: SearchForm, own: Iterable[int]) -> None:
-        """Begin with a form; `own` are the links of its page, by their keys."""
+        """Start with a form; `own` are the keys of the links on its page."""
         self._record({"kind": "form", "form": form.as_plain(), "own": sorted(own)[:OWN_MAX]})
 
     def add_answer(self, query: Query, page: int, records: Iterable[int], next_url: str) -> None:
-        """Add a page of results; one that is known already changes nothing."""
+        """Add a page of results; a known page changes nothing."""
         fields = {"records": list(records), "next": next_url if page < self._limits.pages else ""}
         self._record({"kind": "answer", "term": query.term, "options": query.options, "page": page, **fields})
 
@@ -130,7 +130,7 @@ class Campaign:
         self._record({"kind": "failed", "term": query.term, "options": query.options})
 
     def add_text(self, record: int, terms: Sequence[str]) -> None:
-        """Add the words of a record, or of the form's own page."""
+        """Add the words of a record's page, or of the form's own page."""
         if record not in self._sampled and len(self._sampled) < SAMPLE_MAX:
             self._record({"kind": "text", "record": record, "terms": list(terms)})
 
@@ -146,7 +146,7 @@ class Campaign:
 
     @property
     def stop_reason(self) -> str:
-        """Why nothing more is asked: failing, records, queries, yield or words; empty if something is."""
+        """Why no more queries are sent: failing, records, queries, yield or words; empty if some are."""
         return self._bound_reached() or ("words" if self._lacks_words else "")
 
     def _bound_reached(self) -> str:
@@ -179,7 +179,7 @@ class Campaign:
         return estimate_total(self.found, times[1], times[2], queries)
 
     def is_own(self, link: int) -> bool:
-        """Return whether a link is on the page without results, or else on that of the form, and so no result."""
+        """Return whether a link is no result, as it is also on the page without results, or else on the form's page."""
         return link in (self._without_results or self._own)
 
     def is_found(self, record: int) -> bool:
@@ -214,7 +214,7 @@ class Campaign:
         )
 
     def _excess(self, cap: float) -> float:
-        """Return by how much words are more frequent than the sample says.
+        """Return the factor by which words are more frequent in all records than in the sample.
 
         It has too many of the records that the site shows first. So the factor rises after each query that reached the
         cap, and falls after the others: a third of the queries are then shown whole.

@@ -1,4 +1,4 @@
-"""Tells search forms from all others, which are never sent.
+"""Distinguishes search forms from all others, which are never sent.
 
 A form is a search form if something says so (its name, its role, the name of its text field, its button), and nothing
 speaks against it. What speaks against it is said in `refusal_of`: one sign is enough, because a form that changes
@@ -87,7 +87,7 @@ def refusal_of(form: Form, action: str, *, post_allowed: bool = False) -> str:
     Args:
         form: as `forms_of` returns it.
         action: the absolute URL that it is sent to.
-        post_allowed: whether a rule of the user names this form, which makes POST possible. All else is asked of it.
+        post_allowed: whether a rule of the user names this form, so that POST is allowed. All other checks apply.
     """
     for check in (_wrong_way, _wrong_field, _wrong_word):
         if refusal := check(form, action, post_allowed):
@@ -100,7 +100,7 @@ def refusal_of(form: Form, action: str, *, post_allowed: bool = False) -> str:
 
 
 def search_field_of(form: Form) -> Field | None:
-    """Return the text field that takes the words; None for a form of selects alone."""
+    """Return the text field for the query's words; None for a form that has only selects."""
     texts = [one for one in form.fields if one.kind in TEXT_KINDS and one.name and "readonly" not in one.attributes]
     return max(texts, key=_likeness, default=None)
 
@@ -182,7 +182,7 @@ def _is_for_search(form: Form, action: str) -> bool:
 
 
 def _likeness(one: Field) -> int:
-    """Return how much a text field looks like that of a search."""
+    """Return a score of how likely a text field is that of a search."""
     said = [word for text in _said_by(one) for word in words_of(text)]
     return (
         4 * (one.kind == "search")

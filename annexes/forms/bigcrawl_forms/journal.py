@@ -39,7 +39,7 @@ _SUFFIX: Final = ".jsonl"
 
 
 class Journal:
-    """The files of one form; read from where the last reading ended."""
+    """The files of one form; each reading continues after the last one."""
 
     def __init__(self, directory: Path, disk: StateDisk) -> None:
         self._disk = disk
@@ -49,7 +49,7 @@ class Journal:
         self._unsafe: list[bytes] = []
 
     async def read_new(self) -> list[dict[str, Any]]:
-        """Return the entries of other processes since the last call, and at first those of all files."""
+        """Return the entries of other processes since the last call; the first call reads all files."""
         return await self._disk.do(partial(self._reader.read_new, self._writer.path))
 
     def append(self, entry: dict[str, Any]) -> None:
@@ -57,7 +57,7 @@ class Journal:
         self._unsafe.append(json.dumps(entry, separators=(",", ":")).encode() + b"\n")
 
     async def sync(self) -> None:
-        """Wait until all that was appended by now is on the medium, in its order."""
+        """Wait until all entries appended so far are on disk, in their order."""
         async with self._is_syncing:
             if lines := len(self._unsafe):
                 await self._disk.do(partial(self._writer.write, b"".join(self._unsafe)))
@@ -165,7 +165,7 @@ RETRY_S: Final = 1.0
 
 
 class StateDisk:
-    """The disk of a directory. It does one thing at a time."""
+    """The disk of a directory; it does one job at a time."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -173,7 +173,7 @@ class StateDisk:
         self._troubles = 0
 
     async def do(self, work: Callable[[], T]) -> T:
-        """Do work in a thread, and again each second as long as it raises an OSError."""
+        """Run a function in a thread, and retry it every second while it raises OSError."""
         doing = asyncio.ensure_future(self._try(work))
         try:
             await asyncio.wait({doing}, timeout=HANGING_S)

@@ -1,4 +1,4 @@
-"""The arguments of the spider, read and checked, and the words of texts and of lists."""
+"""The arguments of the spider, parsed and checked, and the words of texts and of lists."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OFF: Final = frozenset(("0", "false", "no", "off"))
 
 
 class FormOptions(NamedTuple):
-    """What the user says of forms."""
+    """The user's options for forms."""
 
     words: list[str]
     records: re.Pattern[str] | None

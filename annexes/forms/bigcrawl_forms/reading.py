@@ -41,7 +41,7 @@ _next_tags = re.compile(
 
 @dataclass(slots=True)
 class Field:
-    """A control of a form."""
+    """An input of a form."""
 
     kind: str
     """The type of an input in lower case, or `select`, `textarea`, `submit`."""
@@ -57,7 +57,7 @@ class Field:
 
 @dataclass(slots=True)
 class Form:
-    """A form as a page has it."""
+    """A form as a page declares it."""
 
     attributes: Mapping[str, str]
     fields: list[Field] = field(default_factory=list)

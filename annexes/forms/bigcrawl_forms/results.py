@@ -29,9 +29,9 @@ _ASSETS: Final = (".css", ".js", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".ico"
 def records_of(
     urls: Sequence[str], anchors: Sequence[str], action: str, matches: Callable[[str], object] | None
 ) -> list[str]:
-    """Return the URLs of records: those that a rule matches, or else those of the form's host that are no searches.
+    """Return the URLs of records: those that a rule matches, or those on the form's host that are not searches.
 
-    Without a rule, the caller takes out the links that are no results. `anchors` are the texts of the links.
+    Without a rule, the caller removes links that are not results. `anchors` are the texts of the links.
     """
     if matches is not None:
         return [url for url in urls if matches(url)][:RECORDS_OF_PAGE_MAX]
@@ -74,7 +74,7 @@ def _says_next(anchor: str) -> bool:
 
 
 def _number_of_page(here: str, url: str) -> int:
-    """Return the number that makes a URL a later page of the same query; 0 if it is none."""
+    """Return the page number in a URL that is a later page of the same query; otherwise 0."""
     one, two = urlsplit(here), urlsplit(url)
     if (one.netloc, one.path) != (two.netloc, two.path):
         return 0
@@ -95,7 +95,7 @@ def _shares_path(here: str, url: str) -> bool:
 
 
 def _without_numbers(one: str, two: str) -> bool:
-    """Return whether two paths differ in numbers alone."""
+    """Return whether two paths differ only in numbers."""
     return re.sub(r"\d+", "0", one) == re.sub(r"\d+", "0", two)
 
 

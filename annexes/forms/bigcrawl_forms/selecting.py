@@ -1,4 +1,4 @@
-"""Which query is expected to bring most new records.
+"""Chooses the query that is expected to find most new records.
 
 A word that d of n downloaded records have is expected in N d/n of all N. The share of them that is new is that of all
 records that are not found yet. A site shows only so many results a query, its *cap*: of a word with more, the same
@@ -36,7 +36,7 @@ SAMPLE_LEAST: Final = 10
 
 
 class Known(NamedTuple):
-    """What is known of a form's records when a query is chosen."""
+    """The known facts about a form's records when a query is chosen."""
 
     frequencies: Mapping[str, int]
     """How many of the sampled records have a word."""
@@ -49,13 +49,13 @@ class Known(NamedTuple):
 
 
 def expected_new(matches: float, known: Known) -> float:
-    """Return how many new records a query that matches so many is expected to bring."""
+    """Return the expected number of new records from a query with this number of matches."""
     reached = matches if matches <= known.cap else known.cap * known.cap / matches
     return reached * max(known.total - known.found, 1) / max(known.total, 1)
 
 
 def matches_of(term: str, known: Known) -> float:
-    """Return in how many of all records a word is expected; no word is in all."""
+    """Return the expected number of records with a word; an empty query matches all."""
     frequency = known.sampled if not term else known.frequencies.get(term, 0)
     return known.total * frequency / max(known.sampled, 1)
 
@@ -69,7 +69,7 @@ def choose_query(
     combinations: Sequence[tuple[str, ...]] = (),
     has_text: bool = True,
 ) -> Query | None:
-    """Return the best query that was not asked yet; None if there is none.
+    """Return the best query that was not sent yet; None if there is none.
 
     Args:
         known: of the records so far.
@@ -98,7 +98,7 @@ def choose_query(
 
 
 def cap_of(sizes: Iterable[int]) -> float:
-    """Return the largest number of results, if two queries had exactly that many; infinite otherwise."""
+    """Return the largest number of results, if two queries had exactly that number; otherwise infinity."""
     largest, times = 0, 0
     for size in sizes:
         if size > largest:

@@ -59,7 +59,7 @@ _NO_RESULTS: Final = frozenset((404, 410))
 
 
 def _until_the_end(callback: Callable[P, AsyncIterator[Any]]) -> Callable[P, AsyncIterator[Any]]:
-    """End a callback without a word if its page comes again, because the node ends before the disk answers."""
+    """End a callback quietly if its page will be fetched again, as the node ends before the disk answers."""
 
     @functools.wraps(callback)
     async def ending(*args: P.args, **kwargs: P.kwargs) -> AsyncIterator[Any]:
@@ -128,7 +128,7 @@ class FormsSpider(BroadSpider):
 
     @_until_the_end
     async def parse_record(self, response: Response, form: str = "", **_: Any) -> AsyncIterator[Any]:
-        """Take the words of a record's page, and do with it as with any page."""
+        """Collect the words of a record's page, and handle it like any page."""
         if _is_page(response) and (campaign := await self._campaign_of(form, response.request)) is not None:
             campaign.add_text(_key_of(response.url), terms_of(page_text(response)))
             # Perhaps it is over for want of words.
@@ -142,7 +142,7 @@ class FormsSpider(BroadSpider):
     async def parse_results(
         self, response: Response, form: str, term: str, options: list[str], page: int, **_: Any
     ) -> AsyncIterator[Any]:
-        """Yield the records of a page of results, and what is asked next."""
+        """Yield the records on a page of results, and the next queries."""
         campaign = await self._campaign_of(form, response.request)
         if campaign is None or campaign.form is None:
             logger.warning("an answer to form %(form)s, of which nothing is known here, is left out", {"form": form})
@@ -174,7 +174,7 @@ class FormsSpider(BroadSpider):
 
     @_until_the_end
     async def query_failed(self, failure: Failure) -> AsyncIterator[Any]:
-        """Go on with another query, unless this node stops, and the same one comes again."""
+        """Continue with another query, unless this node is stopping, so that the same query comes again."""
         request: Request = failure.request  # type: ignore[attr-defined]
         if isinstance(failure.value, FetchAbortedError):
             return
@@ -186,7 +186,7 @@ class FormsSpider(BroadSpider):
                 yield found
 
     def closed(self, reason: str) -> None:
-        """Log what was found behind each form, and which rules named none."""
+        """Log the records found by each form, and the rules that matched none."""
         actions = [campaign.form.action for campaign in self._campaigns.values() if campaign.form]
         for name in sorted(self._unused_rules) if reason == "finished" and self._has_read else ():
             rule = getattr(self._options, name)
@@ -206,7 +206,7 @@ class FormsSpider(BroadSpider):
             )
 
     async def _campaigns_on(self, response: TextResponse) -> AsyncIterator[Campaign]:
-        """Yield the campaigns of a page's search forms that this process did not know; a new form begins one."""
+        """Yield the campaigns of a page's search forms that are new to this process; a new form starts one."""
         self._has_read = True
         for read in forms_of(response):
             action = _canonical(response.urljoin(read.attributes.get("action", "").strip()))
@@ -237,7 +237,7 @@ class FormsSpider(BroadSpider):
             yield campaign
 
     def _warn_of_refusal(self, action: str, refusal: str, naming: list[str]) -> None:
-        """Say once why a form is left alone although rules name it."""
+        """Log once why a form is not sent although rules name it."""
         if (action, refusal) in self._refused or len(self._refused) >= FORMS_MAX:
             return
         self._refused.add((action, refusal))
@@ -248,7 +248,7 @@ class FormsSpider(BroadSpider):
         )
 
     def _next_requests(self, campaign: Campaign, found_on: str) -> Iterator[Any]:
-        """Yield the requests of all outstanding queries, known to the frontier or not, and an item at the end."""
+        """Yield the requests of all outstanding queries, even if the frontier has them, and an item at the end."""
         form, asked = campaign.form, campaign.queries
         assert form is not None
         yield from self._passing_requests(form, campaign, found_on)
@@ -259,7 +259,7 @@ class FormsSpider(BroadSpider):
             yield self._item_of(form.key, campaign)
 
     def _passing_requests(self, form: SearchForm, campaign: Campaign, found_on: str) -> list[Request]:
-        """Return the requests of what is due; a query that scope or filters drop has failed, and another one is due."""
+        """Return the due requests; a query that scope or filters drop counts as failed, and another is chosen."""
         checks = link_checks_of(self.crawler)
         while True:
             requests = {due.query: self._request_of(form, due) for due in campaign.due()}
@@ -287,7 +287,7 @@ class FormsSpider(BroadSpider):
     def _read_results(
         self, response: TextResponse, campaign: Campaign, action: str, query: Query
     ) -> tuple[list[str], str]:
-        """Return the URLs of the records of an answer, and that of its next page."""
+        """Return the URLs of the records on a results page, and that of the next page."""
         links = Links.from_page(response, with_anchors=True)
         if self._config().politeness.obey_nofollow and _says_nofollow(response, links):
             return [], ""
@@ -305,7 +305,7 @@ class FormsSpider(BroadSpider):
         return records, next_url
 
     def _may_send(self, action: str, page: str) -> bool:
-        """Return whether a form goes to its page's host, or a rule names it, and scope and filters let it pass."""
+        """Return whether a form leads to its page's host or a rule names it, and scope and filters allow it."""
         if self._options.forms is not None and not self._names(self._options.forms, action):
             return False
         is_named = self._names(self._options.forms, action) or self._names(self._options.post, action)
@@ -318,7 +318,7 @@ class FormsSpider(BroadSpider):
         return rule is not None and rule.search(action) is not None
 
     async def _campaign_of(self, key: str, request: Request | None) -> Campaign | None:
-        """Return the campaign of a form that this process or another one has begun, with what all have written."""
+        """Return the campaign of a form that any process has started, with the entries of all processes."""
         if not key:
             return None
         campaign = self._campaigns.get(key) or self._begin(key)
@@ -338,7 +338,7 @@ class FormsSpider(BroadSpider):
     async def _once_safe(
         self, campaign: Campaign, request: Request | None, outputs: Iterable[Any]
     ) -> AsyncIterator[Any]:
-        """Yield outputs of a page once all is safe that they follow from."""
+        """Yield outputs of a page once the entries from which they follow are safe on disk."""
         outputs = list(outputs)
         await self._wait_for(campaign.sync(), request)
         for output in outputs:
@@ -348,7 +348,7 @@ class FormsSpider(BroadSpider):
         """Wait for the disk.
 
         Raises:
-            FetchAbortedError: the node ends before, and the page of the request comes again.
+            FetchAbortedError: the node ends first, and the page of the request will be fetched again.
         """
         doing = asyncio.ensure_future(work)
         while not doing.done():
@@ -392,7 +392,7 @@ class FormsSpider(BroadSpider):
 
 
 def _next_of(response: TextResponse, links: Links) -> str:
-    """Return the URL of the next page, which for a form sent by POST may name in its query what was sent."""
+    """Return the URL of the next page; for a form sent by POST, its query may contain the sent values."""
     found = None
     if response.request is not None and response.request.body:
         mark = "&" if "?" in response.url else "?"
@@ -410,7 +410,7 @@ def _key_of(url: str) -> int:
 
 
 def _record_key(url: str, form: SearchForm, term: str) -> int:
-    """Return the key of a record's URL without what names the query, as in /record/7?q=honey."""
+    """Return the key of a record's URL without the query's words, as in /record/7?q=honey."""
     path, _, query = url.partition("?")
     names = {form.text, *(name for name, _ in form.selects)}
     pairs = parse_qsl(query, keep_blank_values=True)
@@ -426,7 +426,7 @@ def _canonical(url: str) -> str:
 
 
 def _codec(charset: str) -> str:
-    """Return the codec in which a form's words are sent."""
+    """Return the codec for a form's words."""
     try:
         name = codecs.lookup(charset).name
     except (LookupError, ValueError):
@@ -437,7 +437,7 @@ def _codec(charset: str) -> str:
 
 
 def _says_nofollow(response: Response, links: Links) -> bool:
-    """Return whether a page tells any robot to follow no link."""
+    """Return whether a page forbids any robot to follow links."""
     said = [content for _, content in links.metas]
     said += [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
     return any(re.search(r"\b(?:nofollow|none)\b", text, re.IGNORECASE) for text in said)

@@ -29,7 +29,7 @@ _SHOWING: Final = split_words(
 
 
 class Query(NamedTuple):
-    """What a form is filled with: its words, and a value for each of its selects; empty for the page's own values."""
+    """The values for a form: its words, and one for each select, empty for the page's own value."""
 
     term: str
     options: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Query(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchForm:
-    """A search form, as far as it is needed to send it. All values are plain, and can be stored as JSON."""
+    """The parts of a search form that are needed to send it. All values are plain, and can be stored as JSON."""
 
     method: str
     action: str
@@ -71,7 +71,7 @@ class SearchForm:
 
     @property
     def key(self) -> str:
-        """The name of the form: the same on each page of a site that has it."""
+        """The form's identity: the same on each page of a site that has it."""
         names = sorted({name for name, _ in self.fixed})
         return blake2b(repr((self.method, self.action, names)).encode(), digest_size=8).hexdigest()
 
@@ -112,7 +112,7 @@ def _sent_fields(form: Form) -> Iterator[Field]:
 
 
 def _values_of(one: Field) -> list[str]:
-    """Return the values to fill a select with, without the page's own; none for selects that only arrange results."""
+    """Return the values to try for a select, without the page's own; none for selects that only arrange results."""
     if one.kind != "select" or not one.name or not one.is_on or "multiple" in one.attributes:
         return []
     named = words_of(one.name)

@@ -1,4 +1,4 @@
-"""`scrapy frontier graph DIRECTORY`."""
+"""The command `scrapy frontier graph DIRECTORY`."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Form(Protocol):
     def add_node(self, node: Node) -> None: ...
 
     def begin_edges(self, nodes: int) -> None:
-        """Begin the edges; `nodes` is the number of nodes added."""
+        """Start the edges; `nodes` is the number of nodes added."""
 
     def add_edge(self, edge: Edge) -> None: ...
 
@@ -136,7 +136,7 @@ class _ParquetForm:
         self._edges.end()
 
     def close(self) -> None:
-        """Close the tables, complete or not. Otherwise they would later write to closed files."""
+        """Close the tables, complete or not; otherwise they would write to closed files later."""
         self._nodes.close()
         self._edges.close()
 

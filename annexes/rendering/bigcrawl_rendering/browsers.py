@@ -49,7 +49,7 @@ FLAGS: Final = (
 
 
 class Browser:
-    """A running browser, with a driver of its own. `gone` is done, with the reason, once it can show no more pages."""
+    """A running browser with its own driver. `gone` is done, with the reason, once it can show no more pages."""
 
     def __init__(self, shown: Any, driver: Any, mark: str, *, is_shared: bool) -> None:
         self.shown = shown
@@ -71,13 +71,13 @@ class Browser:
         return not self.gone.done() and self.pages < PAGES_MAX and self.tabs < tabs_max
 
     def memory(self) -> int:
-        """Return the memory of all of its processes; 0 if there are none left."""
+        """Return the memory of all of the browser's processes; 0 if there are none left."""
         processes = processes_of(self.mark)
         self._processes = processes or self._processes
         return memory_of(processes)
 
     def kill(self, how: str) -> None:
-        """Kill all of its processes, but not its driver, which would complain."""
+        """Kill all of the browser's processes, but not its driver, which would report an error."""
         self.record_end(how)
         kill_all(processes_of(self.mark, with_driver=False))
 
@@ -107,7 +107,7 @@ class Browsers:
         self._shared = 0  # browsers for all pages, also those that are being started
 
     async def run(self, work: Callable[[Browser], Coroutine[Any, Any, T]], *, alone: bool) -> T:
-        """Do work with a page in a browser that has room, or `alone` in one of its own.
+        """Run a function with a page in a browser with room, or if `alone`, in a separate browser.
 
         Raises:
             PageSuspectError: the browser is gone, or Playwright has failed in it.

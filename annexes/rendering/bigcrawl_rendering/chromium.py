@@ -1,4 +1,4 @@
-"""The renderer that ships: Chromium, by Playwright."""
+"""The default renderer: Chromium, driven by Playwright."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells from a page's bytes whether its text or links come from scripts. Pure and without a browser.
+"""Detects from a page's bytes whether its text or links come from scripts, without a browser.
 
     redirect    little text, and a script that leads elsewhere
     shell       the element that an application fills is empty, or says that it loads
@@ -102,7 +102,7 @@ _COUNTS_VISITORS: Final = re.compile(
 
 
 class Verdict(NamedTuple):
-    """`reason` is one of those above; empty if the page needs no browser."""
+    """Why a page needs a browser: `reason` is one of those above; empty if it needs none."""
 
     reason: str = ""
 
@@ -114,7 +114,7 @@ ENOUGH: Final = Verdict()
 
 
 def judge_page(page: str) -> Verdict:
-    """Return why a page is to be rendered. Only its first `CHARS_MAX` characters are read."""
+    """Return why a page should be rendered. Only its first `CHARS_MAX` characters are read."""
     if "<script" not in page[:CHARS_MAX].lower() and "shadowrootmode" not in page[:CHARS_MAX]:
         return ENOUGH
     found = scan(page)
@@ -134,7 +134,7 @@ def _redirects(found: Scan) -> bool:
 
 
 def _is_shell(found: Scan) -> bool:
-    """Whether what an application fills is empty: by its name, or because nothing else is there."""
+    """Whether the element that an application fills is empty: by its name, or because the page has no other."""
     runs = _has_own_scripts(found) or bool(_BUILDS.search(found.inline))
     if not runs:
         return False

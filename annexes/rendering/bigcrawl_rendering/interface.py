@@ -1,4 +1,4 @@
-"""What a renderer is given and returns, so that another service may take the place of the one that ships.
+"""The interface of a renderer, so that another service can replace the default one.
 
 BIGCRAWL_RENDERER = "myproject.rendering.MyRenderer"
 """
@@ -24,7 +24,7 @@ class RawPage(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A request that a page makes. `kind` is one of BIGCRAWL_RENDER_LOADS."""
+    """A request of a page's scripts or elements. `kind` is one of BIGCRAWL_RENDER_LOADS."""
 
     url: str
     kind: str
@@ -34,7 +34,7 @@ class Asked(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """The answer to it; `url` is where redirects led."""
+    """The answer to a page's request; `url` is the final one after redirects."""
 
     url: str
     status: int
@@ -51,7 +51,7 @@ class LoadRefusedError(Exception):
 
 
 class Loads(Protocol):
-    """Answers a page's requests, politely: the only way of a renderer to the network."""
+    """Answers a page's requests politely; a renderer has no other access to the network."""
 
     async def fetch(self, asked: Asked) -> Answered:
         """Raise LoadRefusedError if there is no answer."""
@@ -76,7 +76,7 @@ class Rendered:
 
 
 class PageSuspectError(Exception):
-    """A page was in a browser that died or hung; it may be tried again, alone in one."""
+    """A page was in a browser that died or hung; it may be tried again, alone in a browser."""
 
     def __init__(self, message: str, *, hangs: bool = False, needs_kill: bool = False) -> None:
         super().__init__(message)
@@ -101,4 +101,4 @@ class Renderer(Protocol):
         """
 
     async def close(self) -> None:
-        """End all of its processes."""
+        """End all of the renderer's processes."""

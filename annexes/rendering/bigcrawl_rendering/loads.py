@@ -1,4 +1,4 @@
-"""Answers the requests of rendered pages, through the node: of stated kinds and hosts, and within bounds.
+"""Answers the requests of rendered pages through the node, for the configured kinds and hosts, within bounds.
 
 A script or style that was fetched once is kept for the other pages of this node, so that a thousand pages of an
 application load its bundle once. What several pages ask for at a time is fetched once.
@@ -48,7 +48,7 @@ _NOT_ANSWERED: Final = frozenset(
 
 
 class KeptAnswers:
-    """Answers of a node, the least recently used dropped first."""
+    """A node's cached answers; the least recently used are dropped first."""
 
     def __init__(self, bytes_max: int = KEPT_BYTES, kept_s: float = KEPT_S) -> None:
         self._bytes_max = bytes_max
@@ -65,7 +65,7 @@ class KeptAnswers:
         return found[1]
 
     def record_end(self, key: str, task: asyncio.Task[Answered]) -> None:
-        """Keep the answer of a task that has ended, unless it is an error."""
+        """Cache the answer of a finished task, unless it is an error."""
         if self.under_way.get(key) is task:
             del self.under_way[key]
         if not task.cancelled() and task.exception() is None and task.result().status < 400:
@@ -84,7 +84,7 @@ class PageLoads:
     """The requests of one page.
 
     Attributes:
-        counts: how many ended how: sent, kept, refused, failed, blocked.
+        counts: the number of requests by result: sent, kept, refused, failed, blocked.
         is_cut: whether the page asked for more than `requests_max`.
     """
 
@@ -116,7 +116,7 @@ class PageLoads:
             raise
 
     async def end(self) -> None:
-        """Let the page's requests end; those that are not sent yet are refused."""
+        """Let the page's requests end; unsent ones are refused."""
         await self._turn.end()
 
     async def _fetch(self, asked: Asked) -> Answered:
@@ -205,7 +205,7 @@ class PageLoads:
 
 
 async def _shielded(task: asyncio.Task[Answered]) -> Answered:
-    """Wait for a task that several pages may wait for; a page that ends does not end it."""
+    """Wait for a task that several pages may share; a page that ends does not cancel it."""
     return await asyncio.shield(task)
 
 

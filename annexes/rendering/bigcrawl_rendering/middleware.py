@@ -189,7 +189,7 @@ class RenderMiddleware:
 
 
 def _with_links(rendered: Rendered) -> str:
-    """Return the document, with the links that no element of it has in a `nav` of their own at its end."""
+    """Return the document, with the links that none of its elements has in an extra `nav` at its end."""
     if not rendered.links:
         return rendered.html
     links = "".join(f'<a href="{escape(url)}"></a>' for url in rendered.links)

@@ -16,7 +16,7 @@ _PROC: Final = Path("/proc")
 
 
 class Process(NamedTuple):
-    """`began` tells it from a later process with its number."""
+    """A process; `began`, its start time, distinguishes it from a later one with the same number."""
 
     pid: int
     began: int
@@ -54,7 +54,7 @@ def _is_driver(pid: int) -> bool:
 
 
 def memory_of(processes: list[Process]) -> int:
-    """Return the bytes that these processes have for themselves."""
+    """Return the private memory of these processes, in bytes."""
     total = 0
     for process in processes:
         with suppress(OSError, ValueError, IndexError):

@@ -1,4 +1,4 @@
-"""Checks the settings of rendering, and that this machine has what renders."""
+"""Checks the settings of rendering, and whether this machine has the necessary programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS: Final = ("script", "stylesheet", "xhr", "fetch", "image", "font", "media"
 
 
 def check_requirements(config: RenderConfig) -> None:
-    """Raise ConfigError if a setting is wrong, or something is missing."""
+    """Raise ConfigError if a setting is wrong, or a program or package is missing."""
     for kind in config.loads:
         if kind not in KINDS:
             raise ConfigError(f"BIGCRAWL_RENDER_LOADS has {kind!r}; it takes {', '.join(KINDS)}")
@@ -43,6 +43,6 @@ def check_requirements(config: RenderConfig) -> None:
 
 
 def browser_path(named: str | None = None) -> str:
-    """Return the path of the named browser, or of the first that is there; its name if there is none."""
+    """Return the path of the named browser, or of the first one found; its name if none is found."""
     names = (named,) if named else CHROMIUMS
     return next(filter(None, map(which, names)), names[0])

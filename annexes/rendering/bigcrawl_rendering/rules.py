@@ -1,4 +1,4 @@
-"""What the operator says: pages that are rendered or not, and hosts that pages load nothing from."""
+"""The operator's rules: which pages are rendered, and hosts from which pages load nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _host_in_line = re.compile(
 
 
 class PageChoice:
-    """Chooses pages by patterns of their URLs, and with `detects` by their bytes."""
+    """Chooses pages to render by URL patterns, and with `detects` also by their bytes."""
 
     def __init__(self, always: Iterable[str], never: Iterable[str], *, detects: bool) -> None:
         self._always = _any_of("BIGCRAWL_RENDER_ALWAYS", always)
@@ -49,7 +49,7 @@ class BlockedHosts:
 
 
 def _any_of(setting: str, patterns: Iterable[str]) -> Callable[[str], bool]:
-    """Return whether a URL matches one of the patterns, at a cost that no URL makes large."""
+    """Return a check whether a URL matches one of the patterns, at a cost that no URL can raise."""
     written = tuple(patterns)
     for pattern in written:
         if not re.match(r"(?:https?|\*)[:*]?", pattern):
@@ -63,6 +63,6 @@ def _any_of(setting: str, patterns: Iterable[str]) -> Callable[[str], bool]:
 
 
 def _host_of_line(line: str) -> str:
-    """Return the host of a line of a list; empty for a line that says something else, such as a rule for elements."""
+    """Return the host on a line of a list; empty for other lines, such as rules for elements."""
     found = _host_in_line(line.strip().lower())
     return found[1] if found else ""

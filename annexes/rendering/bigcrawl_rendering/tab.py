@@ -38,7 +38,7 @@ _NOT_SHOWN: Final = frozenset(
 
 
 class Tab:
-    """`active_s` bounds the page's time without waits for answers, and `total_s` all of it."""
+    """A page in a browser; `active_s` bounds its time without waits for answers, `total_s` all of it."""
 
     def __init__(self, page: RawPage, loads: Loads, *, active_s: float, total_s: float, steps_max: int) -> None:
         self._raw = page
@@ -112,7 +112,7 @@ class Tab:
             await self._look_at_views()
 
     async def _reveal_more(self) -> None:
-        """Scroll and press buttons for more, as long as that shows new links on the same page."""
+        """Scroll and press buttons for more content while that shows new links on the same page."""
         page, address = self._page, self._page.url
         links = await page.evaluate("__bigcrawl.collect()")
         is_pressing = False
@@ -134,7 +134,7 @@ class Tab:
                 return
 
     async def _look_at_views(self) -> None:
-        """Collect the links of views that the page shows for addresses such as #/about."""
+        """Collect the links of the views that the page shows for fragments such as #/about."""
         looked: set[str] = set()
         while len(looked) < self._steps_max:
             views = [view for view in await self._page.evaluate("__bigcrawl.views(1000)") if view not in looked]
@@ -149,7 +149,7 @@ class Tab:
             self._rendered.links = list(dict.fromkeys([*self._rendered.links, *found["links"]]))
 
     async def _settle(self) -> None:
-        """Wait until the page waits for no answer and changes no more."""
+        """Wait until the page has its answers and stops changing."""
         loud = 0
         while loud < QUIETS_MAX:
             while self._is_loading():
@@ -196,7 +196,7 @@ class Tab:
         await session.send("Network.enable")
 
     def _record_begin(self, session: Any, event: dict[str, Any]) -> None:
-        """Record a request of the document, whose own is the first. Frames and workers have other loaders."""
+        """Record a request of the document, whose own request is the first. Frames and workers have other loaders."""
         self._followed += 1
         if self._followed >= FOLLOWED_MAX:
             self._loading.clear()
@@ -235,7 +235,7 @@ class Tab:
             self._answered.set()
 
     async def _navigate(self, route: Any, request: Any) -> None:
-        """Show the page that was fetched. Where its scripts go from there is a link, and not gone to."""
+        """Show the fetched page. Where its scripts navigate becomes a link, and is not loaded."""
         if self._is_shown:
             if request.method == "GET" and len(self._gone_to) < LINKS_MAX:
                 self._gone_to[request.url.partition("#")[0]] = None
@@ -250,7 +250,7 @@ class Tab:
             asyncio.ensure_future(_close_page(page))  # noqa: RUF006 - it ends with its context
 
     async def _close(self, context: Any) -> None:
-        """Close the context, and so the page's process."""
+        """Close the context, and with it the page's process."""
         try:
             async with asyncio.timeout(self._last_s):
                 await context.close()

@@ -1,4 +1,4 @@
-"""The sections that an operator asks for first: state, rates, failures, hosts, sites, nodes, queues."""
+"""The sections that operators need first: state, rates, failures, hosts, sites, nodes, queues."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FAILED: Final = {"errors": "errors", "status_4xx": "4xx", "status_5xx": "5xx"}
 
 
 def crawl_sections(of: CrawlFigures, rates: HistoryRates) -> list[Section]:
-    """Return the sections in the order in which an operator asks."""
+    """Return the sections in the order in which operators need them."""
     return [_failures(of, rates), _hosts(of, rates), _sites(of, rates), _nodes(of, rates), _queues(of, rates)]
 
 

@@ -26,7 +26,7 @@ FORMAT: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A report; its figures were gathered at `time_s`, Unix seconds. `lead` is its first screen; `papers` come last."""
+    """A report of figures gathered at `time_s`, Unix seconds. `lead` is its first screen; `papers` come last."""
 
     crawl: str
     time_s: float
@@ -57,7 +57,7 @@ class Document:
 
 
 def document_of(figures: CrawlFigures, events: Sequence[Mapping[str, Any]] = ()) -> Document:
-    """Make the document of figures, and of the events of the crawl."""
+    """Build the document from the figures and the events of the crawl."""
     rates = HistoryRates(figures.history)
     parts = [*crawl_sections(figures, rates), politeness(figures)]
     papers = [polybot(figures, rates), irlbot(figures, rates), ubicrawler(figures)]

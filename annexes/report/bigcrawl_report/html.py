@@ -57,7 +57,7 @@ def html_of(document: Document) -> str:
 
 
 def embedded_json(data: object) -> str:
-    """Return JSON for a script element: nothing in it ends the element, or begins a comment."""
+    """Return JSON for a script element: nothing in it closes the element, or opens a comment."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -121,7 +121,7 @@ def _figure_html(figure: Figure) -> str:
 
 
 def _course_svg(course: Sequence[float | None]) -> str:
-    """Return a line of values without axes; it is broken where one is unknown."""
+    """Return a line chart without axes; the line is broken at unknown values."""
     known = [value for value in course if value is not None]
     low, high = (min(known), max(known)) if known else (0.0, 0.0)
     path, is_open = "", False
@@ -145,7 +145,7 @@ def _section_html(section: Section) -> str:
 
 
 def _tiles_html(section: Section) -> str:
-    """Return the place of a treemap, which a script draws; the table has the same numbers."""
+    """Return the placeholder of a treemap, which a script draws; the table has the same numbers."""
     if len(section.tiles) <= 1:
         return ""
     return f'<div class="treemap" data-tiles="{section.name}" aria-hidden="true"></div>'
@@ -209,7 +209,7 @@ def _cell_text(column: Column, cell: Cell) -> str:
 
 
 def _time_html(time_s: float) -> str:
-    """Return a time in UTC, which a script writes in the reader's zone."""
+    """Return a time in UTC, which a script converts to the reader's zone."""
     text = datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M:%S")
     return f'<time datetime="{text.replace(" ", "T")}Z">{text} UTC</time>'
 

@@ -146,7 +146,7 @@ def _queues_table(of: CrawlFigures) -> Table:
 
 
 def budgets_used(pages: int, budget: float, plds: int) -> float:
-    """Return how often the budgets of all PLDs were used up, at least 1 (equation 9)."""
+    """Return how many times the budgets of all PLDs were used up, at least 1 (equation 9)."""
     return max(1.0, pages / max(1.0, budget * plds))
 
 
@@ -179,7 +179,7 @@ def _percentiles_table(of: CrawlFigures) -> Table:
 
 
 def _uniqueness_plot(rates: HistoryRates) -> Plot:
-    """Plot which share of the URLs sent were new, by pages so far; nodes do not send recent URLs again."""
+    """Plot the share of new URLs among those sent, by pages so far; nodes do not resend recent URLs."""
     rows = [
         (pages, round(new / (new + old), 5))
         for pages, new, old in zip(
@@ -230,6 +230,6 @@ def by_degree(figures: PldFigures) -> list[DegreeRow]:
 
 
 def percentile(values: Iterable[int], share: float) -> int | None:
-    """Return the value that this share of the values do not exceed; None without values."""
+    """Return the value that this share of the values does not exceed; None without values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else None

@@ -1,4 +1,4 @@
-"""The first screen: the crawl's identity, its state in one sentence, five figures with their course, and one plot."""
+"""The first screen: the crawl's identity, its state in one sentence, five figures with their history, and one plot."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEEDS_SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A large number; `more` are lines below it, `course` is drawn without axes."""
+    """A large number; `more` are the lines below it, `course` its history, drawn without axes."""
 
     name: str
     value: str
@@ -52,7 +52,7 @@ def lead(of: CrawlFigures, rates: HistoryRates, events: Sequence[Mapping[str, An
 
 
 def state_of(status: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Return what a crawl does: the kind, a word and a sentence."""
+    """Return the crawl's current state: the kind, a word and a sentence."""
     reasons, nodes = status["standstill"], len(status["nodes"])
     first = _sentence(reasons[0]) if reasons else ""
     if status["finished"]:

@@ -1,6 +1,6 @@
 """Gaps between fetches, compared with the required ones.
 
-UbiCrawler's measures of a distributed crawler: coverage, overlap, communication. Source: UbiCrawler §6.
+Also UbiCrawler's measures of a distributed crawler: coverage, overlap, communication. Source: UbiCrawler §6.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The crawl's history in steps of equal length: growth a second, and levels at the end."""
+"""The crawl's history in steps of equal length: growth per second, and levels at each end."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def steps_with_breaks(columns: Mapping[str, Sequence[float | None]], length_s: f
 
 
 def _breaks(times: Sequence[float]) -> list[int]:
-    """Return the samples that follow the one before much later than those around them follow theirs."""
+    """Return the samples whose distance to the previous one is much longer than the distances around it."""
     apart = [after - before for before, after in pairwise(times)]
     return [
         at + 1
@@ -76,16 +76,16 @@ class HistoryRates:
 
     @property
     def stops(self) -> list[tuple[float, float]]:
-        """From when to when no node ran."""
+        """The periods in which no node ran."""
         return [(step.from_s, step.to_s) for step in self.steps if step.is_stopped]
 
     @property
     def active_s(self) -> float:
-        """Seconds in all steps in which nodes ran."""
+        """The total seconds of all steps in which nodes ran."""
         return sum(step.to_s - step.from_s for step in self.steps if not step.is_stopped)
 
     def growth_per_step(self, name: str) -> list[float | None]:
-        """Return the growth of a column in each step; None if no node ran, the counter was lost, or there is none."""
+        """Return the growth of a column in each step; None if no node ran, or the counter is missing or lost."""
         column = self._columns.get(name)
         return [None if column is None or step.is_stopped else growth_of_column(column, step) for step in self.steps]
 

@@ -1,4 +1,4 @@
-"""Tables and plots as data, independent of their looks."""
+"""Tables and plots as data, independent of their appearance."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Plot:
         x: ascending; Unix seconds if `is_time`.
         series: the values of each line by its name, None for a gap.
         is_log: whether both axes are logarithmic; then all values are positive.
-        stops: from when to when nothing ran, in Unix seconds.
+        stops: periods in which nothing ran, in Unix seconds.
         events: what happened, as `scrapy frontier events` lists it.
     """
 

@@ -1,4 +1,4 @@
-"""`scrapy frontier estimate`."""
+"""The command `scrapy frontier estimate`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def estimate(config: Config, words: Sequence[str], opts: argparse.Namespace) -> 
 
 
 async def estimate_so_far(crawl: OpenedCrawl) -> dict[str, Any]:
-    """Return what the sketches of all nodes say together. One Redis command; nodes send them while somebody asks."""
+    """Return the estimate from all nodes' sketches, sent only while someone asks. Cost: one Redis command."""
     whole = WalkSketch()
     for data in await summaries_of(crawl):
         one = WalkSketch()

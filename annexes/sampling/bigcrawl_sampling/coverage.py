@@ -1,4 +1,4 @@
-"""Reads which sampled pages a list of URLs, or the index of another crawl, has.
+"""Finds which sampled pages are in a list of URLs, or in another crawl's index.
 
 A line is a URL, a CDX or CDXJ line of an archive's index, or JSON with the field `url`, as `scrapy frontier export`
 writes it. The file may be gzipped, and of any size: only the sampled URLs that occur in it are kept.
@@ -32,7 +32,7 @@ _BATCH: Final = 10_000
 
 
 class Listed(NamedTuple):
-    """Which of the wanted keys a file has, how many URLs it has, and how many lines were no URL."""
+    """The wanted keys in a file, its number of URLs, and its number of lines without a URL."""
 
     keys: Keys
     urls: int
@@ -40,7 +40,7 @@ class Listed(NamedTuple):
 
 
 def read_listed(path: Path, wanted: Keys) -> Listed:
-    """Raises ConfigError if the file cannot be read."""
+    """Read a file; raise ConfigError if that fails."""
     found: list[Keys] = [np.empty(0, dtype=np.uint64)]
     urls = skipped = 0
     try:
@@ -56,7 +56,7 @@ def read_listed(path: Path, wanted: Keys) -> Listed:
 
 
 def _canonical_url(line: str) -> str | None:
-    """Return the URL of a line; empty for a line to skip, None for one that has none."""
+    """Return the URL of a line; empty for a line to skip, None for a line without a URL."""
     if not line.strip() or line.startswith(("CDX ", "!", "#")):
         return ""
     try:

@@ -121,11 +121,11 @@ class WalkArrays:
         return np.unique(self._asked_keys[self._is_page & self._is_draw])
 
     def coverage(self, keys: npt.NDArray[np.uint64]) -> Share:
-        """Return the share of all pages that are among these, and an interval of Wilson's.
+        """Return the share of all pages that are among these, with Wilson's interval.
 
         The share is the grouped jackknife's, because pages that are easily met weigh too much otherwise: the link that
-        led to a page is always among those that were seen. The number of pages of the interval is what a uniform
-        sample would have had with the jackknife's error; with all pages or none, with the unequal weights.
+        led to a page is always among those that were seen. The number of pages of the interval is what a uniform sample
+        would have had with the jackknife's error; with all pages or none, with the unequal weights.
         """
         is_there = np.isin(self._asked_keys, keys)
         whole, pages = self._covered_share(None, is_there)
@@ -139,7 +139,7 @@ class WalkArrays:
         return _wilson_interval(value, max(pages, 1.0))
 
     def _covered_share(self, without: int | None, is_there: npt.NDArray[np.bool_]) -> tuple[float, float]:
-        """Return the share, and the number of equally weighted pages that would say as much."""
+        """Return the share, and the number of equally weighted pages with the same precision."""
         weights = np.where(self._is_page, self._weights_without(without), 0.0)
         total = max(weights.sum(), 1e-300)
         _, at = np.unique(self._asked, return_inverse=True)

@@ -64,7 +64,7 @@ class WalkSketch:
         return {"walks": self.walks, "fetches": self.fetches, "below": self._below, "urls": rows}
 
     def merge(self, data: dict[str, Any]) -> None:
-        """Add another node's sketch; raise ValueError, TypeError or LookupError if it has another form."""
+        """Add another node's sketch; raise ValueError, TypeError or LookupError if it is malformed."""
         self.walks += int(data["walks"])
         self.fetches += int(data["fetches"])
         self._below = min(self._below, int(data["below"]))
@@ -73,7 +73,7 @@ class WalkSketch:
         self._trim()
 
     def estimate(self) -> dict[str, Any]:
-        """Return walks, fetches, and the least and the most URLs and pages; these are None for too few walks."""
+        """Return walks, fetches, and lower and upper bounds of URLs and pages, None for too few walks."""
         found: dict[str, Any] = {"walks": self.walks, "fetches": self.fetches, "urls": None, "pages": None}
         drawn = [url for url in self._seen.values() if url.chosen and url.mass]
         if self.walks < WALKS_MIN or not drawn:
@@ -108,7 +108,7 @@ class WalkSketch:
 
 
 def _mixed(keys: Iterable[int]) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """Return hashes of keys, because those of one PLD begin alike."""
+    """Return hashes of keys, because keys of one PLD start alike."""
     mixed = np.array(list(keys), dtype=np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)

@@ -19,7 +19,7 @@ _REMEDY: Final = "give a file that the spider sample wrote by -o"
 
 
 class WalkStep(NamedTuple):
-    """One fetch. Keys stand for canonical URLs."""
+    """One fetch of a walk. Keys stand for canonical URLs."""
 
     walk: int
     step: int
@@ -42,7 +42,7 @@ class WalkStep(NamedTuple):
 
 
 def read_steps(lines: Iterable[str], name: str) -> list[WalkStep]:
-    """Return each step once; of one fetched again after a crash, the first."""
+    """Return each step once: if it was repeated after a crash, its first fetch."""
     found: dict[tuple[int, int], WalkStep] = {}
     for number, line in enumerate(lines, 1):
         if line.strip():

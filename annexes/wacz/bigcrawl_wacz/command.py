@@ -1,4 +1,4 @@
-"""`scrapy frontier wacz FILE`."""
+"""The command `scrapy frontier wacz FILE`."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def wacz(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Resu
 
 
 def _packable(paths: list[Path]) -> list[Path]:
-    """Return the files; raise ConfigError if one is not known to readers of WACZ, or two have one name."""
+    """Return the files; raise ConfigError if WACZ readers do not know a format, or two have the same name."""
     for path in paths:
         if not path.name.endswith(SUFFIXES):
             raise ConfigError(

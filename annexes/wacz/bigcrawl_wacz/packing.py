@@ -44,7 +44,7 @@ _INDEX: Final = "index.cdx.gz"
 
 
 class Packed(NamedTuple):
-    """What was packed: numbers of captures and pages, bytes of the file, and what was found damaged."""
+    """The result of packing: numbers of captures and pages, bytes of the file, and any damage found."""
 
     captures: int
     pages: int
@@ -98,7 +98,7 @@ def _write_index(archive: WaczArchive, lines: Iterable[bytes], directory: Path) 
 
 
 def _blocks(lines: Iterable[bytes], part: Part) -> Iterator[bytes]:
-    """Write blocks of different lines, and yield a line about each."""
+    """Write blocks of distinct lines, and yield a line about each block."""
     different = (line for line, _ in groupby(lines))
     while block := list(islice(different, BLOCK_LINES)):
         packed = gzip.compress(b"".join(block), mtime=0)
@@ -119,7 +119,7 @@ _replace_others = re.compile(r"[^a-z0-9.]").sub  # in names of the Data Package 
 
 
 class Part:
-    """One part that is being written."""
+    """A part that is being written."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -141,7 +141,7 @@ class Part:
 
 
 class WaczArchive:
-    """A WACZ file: its parts one after the other, `describe`, and `close`.
+    """A WACZ file: write its parts one after another, call `describe`, then `close`.
 
     Source: WACZ 1.1.1, 4 and 5 (datapackage.json, datapackage-digest.json); all parts are stored as they are.
     """
@@ -202,7 +202,7 @@ class _Begin(BytesIO):
 
 
 def is_page(capture: PageRecord) -> bool:
-    """Return whether a capture is an HTML page that was found, and neither robots.txt nor part of another page."""
+    """Return whether a capture is an HTML page with status 200: not robots.txt, nor part of another page."""
     if capture.status != _OK or capture.media_type not in HTML or capture.kind not in (b"response", b"revisit"):
         return False
     return _EMBED not in capture.notes.get(b"hopsfromseed", b"") and not _url_of(capture).endswith("/robots.txt")

@@ -1,4 +1,4 @@
-"""An answer of a host, with faults that the server carries out."""
+"""A host's answer, with the faults that the server simulates."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def render_notice(status: int, href: str | None = None) -> bytes:
 
 
 def in_own_words(page: bytes, draw: int) -> bytes:
-    """Replace a page's words by exchanging letters between tags. Cost: some 100 us."""
+    """Make a page's text unique by exchanging letters between tags. Cost: some 100 us."""
     letters = list(range(ord("a"), ord("z") + 1))
     Random(draw).shuffle(letters)
     table = bytes(letters[byte - ord("a")] if ord("a") <= byte <= ord("z") else byte for byte in range(256))

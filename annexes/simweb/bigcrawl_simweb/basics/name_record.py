@@ -1,4 +1,4 @@
-"""What the resolver of a simulated web answers for names: records with several addresses, and failures."""
+"""The resolver's answers for names of a simulated web: records with several addresses, and failures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class NameRecord(NamedTuple):
-    """A name's addresses, in order; without any, the name exists but has none.
+    """A name's addresses, in order; may be empty for an existing name.
 
     Without `ttl_s`, the resolver's default applies. `alias` is the target of a CNAME, with `alias_ttl_s` or that of the
     addresses.

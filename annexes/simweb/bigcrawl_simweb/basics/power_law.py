@@ -47,7 +47,7 @@ class PowerLaw:
         self._whole = (1 + count) ** self._power - 1
 
     def rank(self, unit: float) -> int:
-        """Return the rank at `unit` of the cumulative weight, 0 <= unit < 1."""
+        """Return the rank at the fraction `unit` of the cumulative weight, 0 <= unit < 1."""
         return min(self._count - 1, int((1 + unit * self._whole) ** (1 / self._power)) - 1)
 
     def sum_before(self, rank: int, total: int) -> int:
@@ -56,7 +56,7 @@ class PowerLaw:
         return rank + int((total - self._count) * share) if rank < self._count else total
 
     def share(self, rank: int, total: int) -> int:
-        """Return the share of `rank`. All shares add up to exactly `total`."""
+        """Return the share of `total` that `rank` gets. All shares add up to exactly `total`."""
         return self.sum_before(rank + 1, total) - self.sum_before(rank, total)
 
     def rank_at(self, position: int, total: int) -> int:

@@ -183,7 +183,7 @@ def _parse_endless(start: str, target: str) -> tuple[Kind, int] | None:
 
 
 def directory_named_by(target: str) -> tuple[Kind, int] | None:
-    """Return the kind and number on a shared domain; each directory there that is no home is made up."""
+    """Return the kind and number on a shared domain; every directory there except homes is made up."""
     if target == "/":
         return Kind.HOME, 0
     match = _DIRECTORY.match(target)
@@ -200,7 +200,7 @@ def directory_named_by(target: str) -> tuple[Kind, int] | None:
 
 
 def home_pages(number: int) -> int:
-    """Return how many pages there are in the home of a page."""
+    """Return the number of pages in the home that a page belongs to."""
     return 1 + number // DIRECTORY_PAGES % 8
 
 

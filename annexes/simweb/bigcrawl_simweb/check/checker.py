@@ -209,7 +209,7 @@ class _StringColumn:
 
 
 def by_start(exchanges: Iterable[Exchange]) -> Iterator[Exchange]:
-    """Yield exchanges by their start, stably. Cost: 56 bytes per exchange, and each distinct string once."""
+    """Yield exchanges by their start, stably. Cost: 56 bytes per exchange, and each distinct string."""
     starts, ends, statuses, waits = numbers = tuple(array("q") for _ in range(4))
     hosts, targets, servers, faults = columns = tuple(_StringColumn() for _ in range(4))
     for exchange in exchanges:

@@ -110,7 +110,7 @@ class Coverage:
         )
 
     def _check_first(self, exchange: Exchange) -> None:
-        """Record the first request for a URL, as at most one fault."""
+        """Record the first request for a URL, and at most one fault."""
         rules = self._rules
         host, target = exchange.host, exchange.target
         if rules.allows is not None and not rules.allows(host, target):
@@ -159,7 +159,7 @@ def _expected_statuses(wanted: int | Expected) -> frozenset[int]:
 
 
 def _is_covered(fetched: _FetchState, wanted: int | Expected) -> bool:
-    """Return whether there was an answer, or a fault for which the client is not to blame."""
+    """Return whether there was an answer, or a fault that is not the client's."""
     if fetched.status or fetched.is_faulty:
         return True
     return fetched is not _UNTRIED and ABORTED_STATUS in _expected_statuses(wanted)

@@ -70,7 +70,7 @@ class StaleFetch:
 
 @dataclass(frozen=True, slots=True)
 class Refetch:
-    """A URL requested `times` times, without retries; the last time at `at_ms`."""
+    """A URL requested `times` times, without retries; `at_ms` is the last time."""
 
     url: str
     times: int
@@ -82,7 +82,7 @@ class Refetch:
 
 @dataclass(frozen=True, slots=True)
 class OverRetry:
-    """A URL retried too often; the last time at `at_ms`."""
+    """A URL retried too often; `at_ms` is the last time."""
 
     url: str
     retries: int

@@ -1,4 +1,4 @@
-"""Checks the distance in time of requests to a host, PLD or server, and that robots.txt came first and was fresh."""
+"""Checks the gaps between requests to a host, PLD or server, and that a fresh robots.txt came first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class PaceCheck:
-    """Checks a maximum of open exchanges, and a delay: from end to start, or between starts if several may be open."""
+    """Checks a maximum of open exchanges and a delay: from end to start, or with several open, between starts."""
 
     __slots__ = ("_busy", "_connections", "_delay_ms", "_latest", "_name", "_number", "_tolerance_ms")
 

@@ -20,7 +20,7 @@ _WAITS: Final = "waits as long as Retry-After says, then asks again"
 
 
 def _refuse_partly(status: int, retry_after: str) -> Callable[[ExhibitContext], Answer]:
-    """Answer `status` part of the time, with Retry-After in "seconds", as a "date", or "" for none."""
+    """Answer `status` part of the time, with Retry-After in "seconds" or as a "date", or "" for none."""
 
     def answer(stand: ExhibitContext) -> Answer:
         left_ms = _REFUSING_MS - (stand.at_ms + stand.phase_ms) % _PERIOD_MS

@@ -94,7 +94,7 @@ def proof_of(exhibit: Resource) -> Resource | None:
 
 
 def exhibits_of(host: int, features: frozenset[Feature]) -> list[Resource]:
-    """Return the host's exhibits, of each chain the first."""
+    """Return the host's exhibits, only the first of each chain."""
     return [Resource(host, Kind.EXHIBIT, row) for row in _rows_of_hosts(host % _STRIDE, features)]
 
 

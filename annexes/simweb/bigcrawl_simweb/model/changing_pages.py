@@ -26,7 +26,7 @@ def period_ms_of(number: int) -> int:
 
 
 def changed_ms_of(seed: int, host: int, number: int, at_ms: int) -> int:
-    """Return when the version of `at_ms` was made; a whole second, like HTTP dates."""
+    """Return when the version current at `at_ms` was made; a whole second, like HTTP dates."""
     period = period_ms_of(number)
     window = at_ms // period
     changed = _change_in(seed, host, number, window)

@@ -1,4 +1,4 @@
-"""The statuses that a correct crawler may see at each resource, also in outages: hosts are down, slow or overloaded."""
+"""The statuses that a correct crawler may get at each resource, even while hosts are down, slow or overloaded."""
 
 from __future__ import annotations
 
@@ -98,14 +98,14 @@ class Expected:
 
 
 class Expectation(NamedTuple):
-    """What to expect of a resource; `is_certain` if all correct crawlers find its links."""
+    """The expected treatment of a resource; `is_certain` if all correct crawlers find its links."""
 
     expected: Expected
     is_certain: bool
 
 
 class Expectations:
-    """Computes what to expect of every resource; `may_differ` if correct crawlers may find different URLs."""
+    """Computes a correct crawl's treatment of every resource; `may_differ` if it may find different URLs."""
 
     def __init__(self, features: frozenset[Feature], robots: RobotsFiles, names: HostNames) -> None:
         self.may_differ = bool(features)

@@ -96,7 +96,7 @@ class Graph:
         return f"Graph(seed={self._seed}, hosts={self._population.hosts})"
 
     def key(self, resource: Resource) -> int:
-        """Return a number for kind and number, which with the host seeds all randomness of a resource."""
+        """Return a number for a kind and a number; with the host, it seeds all randomness of a resource."""
         return _KIND_NUMBERS[resource.kind] << 40 | resource.number
 
     def count(self, kind: Kind, host: int) -> int:
@@ -162,7 +162,7 @@ class Graph:
         return [Resource(host, Kind.PAGE, 0)] if kind in (Kind.PROOF, Kind.MAPPED, Kind.ANNOUNCED) else []
 
     def _spine_links(self, source: Resource) -> list[Resource]:
-        """Return links that make every page of a host reachable, and every kind occur on it."""
+        """Return the links that make every page of a host reachable and every kind occur on it."""
         host, kind, number = source
         if kind is not Kind.PAGE:
             ahead = [Resource(host, Kind.HIDDEN, number), Resource(host, Kind.PRIVATE, number + 1)]
@@ -216,7 +216,7 @@ class Graph:
         return targets
 
     def _distant_target(self, kind: Kind, draw: int) -> Resource:
-        """Return a target on any host, for a draw of 54 bits."""
+        """Return a link target on any host, chosen by 54 random bits."""
         host = self._population.linked_host(draw & 0xFFFFFFFF)
         draw >>= 32
         if kind is Kind.PAGE and self._population.is_front(draw):
@@ -251,7 +251,7 @@ def _added_counts(features: frozenset[Feature]) -> dict[Kind, int]:
 
 
 def _target_choices(features: frozenset[Feature]) -> tuple[Choice, ...]:
-    """Return (is local, kind) by a draw's lowest bits; None: repeat a link of the page."""
+    """Return (is local, kind) by a draw's lowest bits; None means to repeat one of the page's links."""
     weights = dict(_WEIGHTS)
     for feature in sorted(features):
         weights |= _FEATURE_WEIGHTS.get(feature, {})

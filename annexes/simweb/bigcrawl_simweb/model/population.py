@@ -52,7 +52,7 @@ class Population:
         return self._equal or self._sizes.share(0, self._pages)
 
     def linked_host(self, draw: int) -> int:
-        """Return the host of a link that may lead anywhere, for a draw of 32 bits."""
+        """Return the host of a link to anywhere, chosen by 32 random bits."""
         if self._equal:
             return draw % self.hosts
         pld = self.linked_pld(draw)
@@ -62,7 +62,7 @@ class Population:
         return self._in_degree_order.place(self._in_degrees.rank(draw / _WORD))
 
     def host_in(self, pld: int, draw: int) -> int:
-        """Return a host of the PLD; for every second draw its first one, the bare domain or www."""
+        """Return a host of the PLD; for every second draw its first host, the bare domain or www."""
         first = self.first_host(pld)
         count = self.first_host(pld + 1) - first
         return first if draw & 1 else first + (draw >> 1) % count

@@ -216,7 +216,7 @@ class RobotsFiles:
         return [f"/robots/kind-{row}-{left}.txt" for left in range(self.rows[row].hops)]
 
     def step_of(self, target: str) -> tuple[int, int] | None:
-        """Return row and remaining hops of a redirect target of robots.txt; None for others."""
+        """Return the row and the remaining hops of a redirect target of robots.txt; None for other targets."""
         row, _, left = target.removeprefix("/robots/kind-").removesuffix(".txt").partition("-")
         if not (row.isdecimal() and left.isdecimal() and len(row) < 4 and len(left) < 4):
             return None

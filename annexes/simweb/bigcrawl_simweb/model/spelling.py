@@ -52,7 +52,7 @@ def relative_path(base: str, target: str) -> str:
 
 
 def spell_link(draw: int, authority: str, path: str, base: Base) -> str:
-    """Return one spelling of a link, not escaped for HTML; 12 random bits in `draw` choose it."""
+    """Return one spelling of a link, not escaped for HTML, chosen by the 12 random bits of `draw`."""
     table = _NEAR if authority == base.authority else _FAR
     form, raw_letters, lead, tail = table[draw & _MASK]
     if form == _RELATIVE:

@@ -163,7 +163,7 @@ class TopicalWeb:
         return other, draw.randrange(self.pages_per_host) if kind < _ANYWHERE else 0
 
     def _draw_same_topic(self, draw: Random, topic: int) -> tuple[int, int]:
-        """Return a page of a topic, on a host with this main topic or on any other, equally often."""
+        """Return a page of a topic: half on hosts with this main topic, half on any host."""
         if draw.random() < 0.5:
             host = topic + _COUNT * draw.randrange((self.hosts - topic + _COUNT - 1) // _COUNT)
             return host, 2 * draw.randrange(self.pages_per_host // 2) + 1

@@ -117,7 +117,7 @@ class UniformWeb:
         return _TARGET.match(target) is not None
 
     def host_of(self, number: int) -> int:
-        """Return the host of page `number`. Cost: its ancestors on that host."""
+        """Return the host of page `number`. Cost: proportional to its ancestors on that host."""
         while self._roots <= number < _TREE_END:
             parent, child = divmod(number - self._roots, NEW_LINKS)
             if child == _NEAR_CHILDREN:
@@ -126,7 +126,7 @@ class UniformWeb:
         return number % self.hosts
 
     def children(self, number: int) -> list[int]:
-        """Return the six pages that only page `number` links to; the first five are on its host."""
+        """Return the six pages linked only from page `number`; the first five are on its host."""
         first = self._roots + NEW_LINKS * number
         if first + _NEAR_CHILDREN < _TREE_END:
             return list(range(first, first + NEW_LINKS))
@@ -147,7 +147,7 @@ class UniformWeb:
         return self._templates[draws[1] % _TEMPLATES].fill(number, near, remote, self._filler, draws[2])
 
     def _near_old(self, number: int, host: int, draw: int) -> list[int]:
-        """Return 43 distinct known pages of the host, from the family, then the menu."""
+        """Return 43 distinct known pages of the host: first relatives in the tree, then the menu."""
         family: list[int] = []
         page = number
         for _ in range(_GENERATIONS_MAX):

@@ -140,7 +140,7 @@ class ServerConnection:
         loop.add_reader(sock, self._on_readable)
 
     def abandon(self) -> None:
-        """Close at once, and log open exchanges as if the client had left."""
+        """Close at once, and log open exchanges as if the client had disconnected."""
         self._let_go(self._server.now_ms())
 
     def _on_readable(self) -> None:
@@ -217,7 +217,7 @@ class ServerConnection:
         self._set_writing(True)
 
     def _take_piece(self) -> bool:
-        """Make the next piece current. Return False if there is none, or it is not due yet."""
+        """Make the next piece current. Return False if there is none, or it is not yet due."""
         exchange = self._current
         while exchange is not None and not self._unsent:
             piece = self._piece or next(exchange.delivery.pieces, None)

@@ -159,7 +159,7 @@ _WAITING_MAX: Final = 16
 
 
 class ArrivedRequest(NamedTuple):
-    """A request, and when its head was complete. If `head` is None, the answer is the status `refusal`."""
+    """A request, and when its head was complete. A `head` of None is answered with the status `refusal`."""
 
     start_ms: int
     head: RequestHead | None
@@ -186,7 +186,7 @@ class RequestParser:
 
     @property
     def wants_more(self) -> bool:
-        """Return whether to continue reading; true even when input is ignored, to notice the client's end."""
+        """Return whether to continue reading, even input that is ignored, in order to notice the client's end."""
         return self._is_deaf or len(self._waiting) < _WAITING_MAX
 
     def feed(self, data: bytes, late_ms: int = 0) -> None:

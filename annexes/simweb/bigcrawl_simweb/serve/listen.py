@@ -1,4 +1,4 @@
-"""Opens sockets for all hosts of a web, unreachable from outside the machine."""
+"""Opens sockets for all hosts of a web, unreachable from other machines."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class _OtherProcesses(NamedTuple):
 
 
 def _fork_others(count: int, serve: Callable[[int], object]) -> _OtherProcesses:
-    """Fork processes that only run `serve`, given a descriptor that reaches its end with this process."""
+    """Fork processes that run `serve` with a pipe, which closes when this process ends."""
     leader_fd, alive_fd = os.pipe()
     pids = []
     # Block SIGINT until each process handles it, because it would be an error in a process during its fork.
@@ -118,7 +118,7 @@ def _fork_others(count: int, serve: Callable[[int], object]) -> _OtherProcesses:
 
 
 def _serve_and_exit(serve: Callable[[int], object], leader_fd: int, mask: set[int | signal.Signals]) -> NoReturn:
-    """Serve as one of the others, without the exit handlers of the first process."""
+    """Serve in a forked process, without the exit handlers of the first one."""
     status = 1
     try:
         # The first process is interrupted too, and ends this one.
@@ -182,7 +182,7 @@ def _set_future(future: asyncio.Future[None]) -> None:
 
 
 def _death_of(pid: int) -> asyncio.Future[None]:
-    """Return a future that is done when the process has ended properly, and fails if it died."""
+    """Return a future that is done when the process has ended normally, and fails if it died."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[None] = loop.create_future()
     fd = os.pidfd_open(pid)
@@ -210,7 +210,7 @@ async def _first_of(*ends: asyncio.Future[None]) -> None:
 
 
 async def _parent_is_gone(parent: int) -> None:
-    """Return when the parent has ended.
+    """Return once the parent has ended.
 
     Polls, because PDEATHSIG would come at the end of the parent's *thread* that started this process.
     """

@@ -38,7 +38,7 @@ class AnswerDelivery(NamedTuple):
     """The plan for an answer.
 
     Attributes:
-        pieces: each with the ms between the request's turn and its own, not decreasing; may be endless.
+        pieces: each with its delay in ms after the request's turn, not decreasing; may be endless.
         is_ended_by_client: whether the exchange can only end by the client leaving.
     """
 
@@ -103,7 +103,7 @@ def _encode_answer_head(answer: Answer, framing: Framing, keep_alive: bool, date
 
 
 def _delivery_pieces(head: bytes, answer: Answer, framing: Framing) -> Iterator[tuple[int, bytes]]:
-    """Yield the pieces. The head goes with the first piece of the body, unless that is slow."""
+    """Yield the pieces. The head is sent with the body's first piece, unless that one is slow."""
     is_chunked = framing is Framing.CHUNKED
     waiting, due_ms = head, 0
     for due_ms, part in _body_parts(answer, is_chunked):
@@ -120,7 +120,7 @@ def _delivery_pieces(head: bytes, answer: Answer, framing: Framing) -> Iterator[
 
 
 def _body_parts(answer: Answer, is_chunked: bool) -> Iterator[tuple[int, bytes]]:
-    """Yield the sent part of the body in parts, each due when the rate allows its last byte."""
+    """Yield the sent part of the body in pieces, each due when the rate allows its last byte."""
     body, rate = answer.body, answer.bytes_per_s
     if answer.fault in (Fault.CUT, Fault.STALLED):
         body = body[: answer.fault_at]

@@ -1,4 +1,4 @@
-"""A stored crawl as a web: each URL answers with what WARC files have of it.
+"""A stored crawl as a web: WARC files answer each URL.
 
 A host has a loopback address of its own, or shares that of all hosts of its server; hosts of a simulated web have their
 own again.
@@ -89,7 +89,7 @@ class StoredWeb:
 
 
 def _possible_urls(host: str, port: int, target: str) -> Iterator[str]:
-    """Yield the URLs that a request may mean. A server speaks either HTTP or TLS on a port."""
+    """Yield the URLs that a request may be for: a port speaks either HTTP or TLS."""
     if port == _HTTPS_PORT:
         yield f"https://{host}{target}"
         return
@@ -106,7 +106,7 @@ def _invented_address(host: str, server: str) -> str:
 
 
 def _is_known(headers: tuple[tuple[str, str], ...], conditions: Mapping[str, str]) -> bool:
-    """Whether a client has this answer. If-None-Match takes precedence (RFC 9110 §13.2.2)."""
+    """Whether a client already has this answer. If-None-Match takes precedence (RFC 9110 §13.2.2)."""
     fields = {name.lower(): value for name, value in headers}
     tags = conditions.get("If-None-Match")
     if tags is not None:
