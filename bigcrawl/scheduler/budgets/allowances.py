@@ -41,7 +41,7 @@ def divide_budgets(budgets: npt.NDArray[np.uint32], divisors: DivisorArray) -> n
 
 
 def lower_allowances(allowed: Allowances, plds: KeyArray, divisors: DivisorArray | None) -> Allowances:
-    """Divide the budgets of URLs, except those of separate accounts and those set by hand."""
+    """Divide the budgets of URLs, except those with separate accounts or set by hand."""
     if divisors is None:
         return allowed
     is_free = allowed.accounts != plds
@@ -107,7 +107,7 @@ class EffectiveBudgets:
     def allow(
         self, urls: Sequence[QueuedUrl], plds: KeyArray, in_degrees: InDegreeArray, limiting: Sequence[Limiting] = ()
     ) -> Allowances:
-        """Find account and budget of new, withheld or over-budget URLs; `limiting` are features' limits, in order."""
+        """Find account and budget of new, withheld or over-budget URLs; `limiting` are features' limits."""
         budgets = self.budgets(plds, in_degrees)
         if not len(self._book):
             return Allowances(plds, budgets, urls)

@@ -189,6 +189,6 @@ def _are_pairs(flat: list[int]) -> bool:
 
 
 def are_ranked(keys: KeyArray) -> npt.NDArray[np.bool_]:
-    """Return which keys are not those of units: if these counted, hosts that a farm makes up would enlarge the top."""
+    """Return which keys are not those of units: counting units, a farm's made-up hosts would enlarge the top ranks."""
     ranked: npt.NDArray[np.bool_] = keys & np.uint64(UNRANKED_BITS) != 0
     return ranked

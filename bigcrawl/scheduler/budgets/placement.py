@@ -90,7 +90,7 @@ class Placement(NamedTuple):
 def place_urls(
     whose: IndexArray, records: RecordArray, budgets: npt.NDArray[np.integer], window: TurnWindow, *, reread: bool
 ) -> Placement:
-    """Place URLs in turns; `whose` is the index of each URL's PLD in `records` and `budgets`. Budget 0 passes none."""
+    """Place URLs in turns; `whose` maps each URL to its PLD in `records` and `budgets`. Budget 0 passes none."""
     first, last, generation, is_rereading, quantum = window
     mark = records["mark"].astype(np.int64)
     budget = budgets.astype(np.int64)
@@ -159,7 +159,7 @@ def place_with_hosts(
     *,
     reread: bool,
 ) -> tuple[Placement, KeyArray]:
-    """Like `place`, with charges for new hosts; also return the keys of the hosts now known, ascending."""
+    """Like `place_urls`, with charges for new hosts; also return the keys of all known hosts, ascending."""
     if not new.first.any():
         return place_urls(whose, records, budgets, window, reread=reread), np.empty(0, dtype=np.uint64)
     firsts = whose[new.first]

@@ -78,7 +78,7 @@ class BudgetUnits:
             self._directories.setdefault(host, []).append(f"/{path}")
 
     def name_of(self, host: str, url: str) -> str:
-        """Return the unit of a canonical URL, which only directories need."""
+        """Return the name of the unit of a canonical URL; only directories need the URL."""
         if host in self._directories:
             target = url[url.find("/", url.find("//") + 2) :]
             for path in self._directories[host]:

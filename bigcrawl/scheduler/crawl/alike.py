@@ -49,7 +49,7 @@ def release_of(version: str) -> str:
 
 
 def refusal(node: str, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> ConfigError | None:
-    """Return the error that stops this node because it differs from another; None if they agree."""
+    """Return the error that stops this node because it differs from another; None if they are alike."""
     if FIELD not in theirs:
         return None
     version, other = ours[VERSION], theirs.get(VERSION, FIRST_RELEASE)
@@ -110,7 +110,7 @@ def joined_before(theirs: Mapping[str, Any], their_node: str, ours: Mapping[str,
 async def take_for_spider(client: RedisClient, config: CrawlConfig) -> None:
     """Record this spider and its arguments as the crawl's, or check them.
 
-    A finished crawl may pass to another spider. No node of another spider may be alive: `Membership.wait_for_alike`.
+    Another spider may take over a finished crawl. Nodes of other spiders must be dead: `Membership.wait_for_alike`.
     """
     key = CrawlKeys(config.name).crawl
     ours = {_SPIDER: config.spider}

@@ -61,9 +61,9 @@ def _present_owners(partitions: int, owned: list[frozenset[int]], scores: Scores
 
 
 def _shares(partitions: int, capacities: list[float], owned: list[int]) -> list[int]:
-    """Return each node's number of partitions: its exact share rounded down, or up where it owns as many already.
+    """Return each node's number of partitions: its exact share rounded down, or up if it already owns that many.
 
-    The rest goes to nodes that would otherwise lose partitions, then to those that lack most.
+    Any left over go to nodes that would otherwise lose partitions, then to those that lack most.
     """
     total = sum(capacities)
     exact = [partitions * capacity / total for capacity in capacities]

@@ -157,7 +157,7 @@ def _fixed_fields(config: CrawlConfig) -> dict[str, str]:
 
 
 async def _require_unused(local: dict[str, str], wanted: dict[str, str], config: CrawlConfig) -> None:
-    """Allow a crawl that Redis has lost to begin again, but only if it has fetched no page."""
+    """Let a crawl that Redis has lost start over, but only if it has fetched no page."""
     _compare(wanted, {name: value for name, value in local.items() if name != "id"}, config)
     directories = list(config.crawl_dir.glob("p[0-9]*"))
     if not await asyncio.to_thread(lambda: all(map(is_unused, directories))):
@@ -218,7 +218,7 @@ async def _is_committed(client: RedisClient, config: CrawlConfig) -> bool:
 
 
 async def _file_of_another_node(path: Path, config: CrawlConfig) -> dict[str, str]:
-    """Wait for the record that another node wrote, so that a begun crawl is never opened in an empty directory."""
+    """Wait for another node's record, so that an existing crawl is never opened in an empty directory."""
     wait_until = time.monotonic() + FILE_WAIT_S
     while (found := _read_file(path)) is None:
         if time.monotonic() >= wait_until:
@@ -258,7 +258,7 @@ def _read_file(path: Path) -> dict[str, str] | None:
 
 
 def _make_file(path: Path, record: dict[str, str]) -> dict[str, str]:
-    """Write the record and return it, or return the record of a faster node."""
+    """Write the record and return it, or the record of a node that was faster."""
     try:
         make_private_directory(path.parent)
         try:

@@ -24,7 +24,7 @@ class FetchedElsewhere:
         return f"<FetchedElsewhere {self._scheme or 'nothing'}>"
 
     def adopt(self, field: bytes | None) -> None:
-        """Look URLs up from now on, or no more, if `field` is None: few crawls are imported from another crawler."""
+        """Look URLs up from now on; if `field` is None, stop, as few crawls are imported from another crawler."""
         self._scheme = ""
         if field is not None:
             from bigcrawl.url.scrapy_fingerprint import SCHEMES

@@ -39,7 +39,7 @@ class Fingerprints:
         return [_holds(row, one) for row, one in zip(rows, asked, strict=True)]
 
     async def change(self, added: npt.NDArray[np.uint64], removed: npt.NDArray[np.uint64]) -> int:
-        """Add fingerprints, then remove others; return how many the changed buckets hold. May be repeated."""
+        """Add fingerprints, then remove others; return how many the changed buckets now hold. May be repeated."""
         added, removed = np.unique(added), np.unique(removed)
         buckets = np.unique(np.concatenate([added, removed]) >> _SHIFT)
         count = 0

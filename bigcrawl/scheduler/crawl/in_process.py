@@ -60,7 +60,7 @@ class InProcess:
         return len(self._slot_of)
 
     def open(self, fd: int) -> None:
-        """Begin to record. A file that cannot be written or mapped stays empty and counts as unknown."""
+        """Start recording. If the file cannot be written or mapped, it stays empty, which means unknown."""
         try:
             # Written, not only extended: a page that could not be allocated later would cause a SIGBUS.
             with os.fdopen(fd, "wb", closefd=False) as file:
@@ -86,13 +86,13 @@ class InProcess:
         self._mark(held)
 
     def record_running(self, held: HeldUrl) -> None:
-        """Record that the spider works on the URL's page, whatever arrives meanwhile."""
+        """Record that the spider is working on the URL's page, whatever else arrives."""
         if self._arrived is held:
             self._arrived = None
         self._mark(held)
 
     def record_parsed(self, held: HeldUrl) -> None:
-        """Record that the project's code is done with the URL, although the engine still has it."""
+        """Record that the project's code has finished with the URL, although the engine still has it."""
         if self._view is not None and (slot := self._slot_of.get(held, 0)) > 0:
             self._view[slot] &= ~_AT_WORK
 
@@ -107,7 +107,7 @@ class InProcess:
         return True
 
     def forget(self) -> None:
-        """Clear the record at a clean stop: no URL is to blame for a later end of the process."""
+        """Clear the record at a clean stop: no URL is to blame if the process dies later."""
         if self._view is None or self._map is None:
             return
         for slot in range(_FIRST, _FIRST + self._slots):

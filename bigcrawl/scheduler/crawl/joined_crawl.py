@@ -38,7 +38,7 @@ HOSTS_CACHED: Final = 1 << 15
 
 
 class Arrivals:
-    """The event `came` is set while there are notices that `take` has not returned."""
+    """Partitions with new inbox entries; the event `came` is set while `take` has something to return."""
 
     def __init__(self, client: RedisClient, crawl: str) -> None:
         self._client = client
@@ -80,7 +80,7 @@ class Arrivals:
 
     @contextmanager
     def reading(self) -> Iterator[tuple[Value, ...]]:
-        """Give the command that reads new notices, and the last one again; its reply is for `record_read`."""
+        """Return the command that reads new notices and the last one again; `record_read` takes its reply."""
         self._is_being_read = True
         try:
             yield "XRANGE", self._key, self._heard or "-", "+"

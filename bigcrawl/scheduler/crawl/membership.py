@@ -233,7 +233,7 @@ class Membership:
 
     @property
     def is_patient(self) -> bool:
-        """Whether nodes that seem dead may only be late, because this one lost contact recently too."""
+        """Whether nodes that seem dead may just be late, because this one lost contact recently too."""
         return self._heard_ms < self._patient_until_ms
 
     async def wait_for_alike(self, client: RedisClient) -> None:
@@ -254,7 +254,7 @@ class Membership:
         return set(await self._others(client))
 
     def is_any_locked(self) -> bool:
-        """Whether a node that uses this directory is alive, whatever Redis says."""
+        """Whether any node that uses this directory is alive, whatever Redis says."""
         return not all(_is_free(path) for path in self._directory.glob("*.lock"))
 
     def is_alone_here(self) -> bool:
@@ -284,11 +284,11 @@ class Membership:
         return reports
 
     async def record_taking(self, client: RedisClient) -> None:
-        """Record that this node may have URLs in process from now on, which are fetched again if it dies."""
+        """Record that this node now takes URLs. If it dies, its URLs in process are fetched again."""
         await self._count(client, self._in_process_max)
 
     async def record_taken_last(self, client: RedisClient, held: int) -> None:
-        """Record that this node takes no more URLs, and that `held` of its URLs remain to be fetched again."""
+        """Record that this node takes no more URLs; `held` URLs would be fetched again if it died."""
         await self._count(client, min(0, held - self._in_process_max))
 
     async def _count(self, client: RedisClient, urls: int) -> None:
@@ -333,7 +333,7 @@ class Membership:
         return path.exists() and not _is_free(path)
 
     def remove_locks(self, named: Collection[str]) -> None:
-        """Remove the lock files of dead nodes, except those `named` in Redis, which still prove a death."""
+        """Remove the lock files of dead nodes, except those `named` in Redis, where they still prove a death."""
         kept = {self.node, *self.reports, *named}
         for path in self._directory.glob("*.lock"):
             with contextlib.suppress(OSError):
@@ -342,7 +342,7 @@ class Membership:
                     path.unlink()
 
     def in_process_of(self, token: str) -> dict[int, str] | None:
-        """Return what the node of this token has or had in process, by partition; None if unknown here."""
+        """Return the URLs that the token's node has or had in process, by partition; None if unknown here."""
         boot, _, node = token.partition(":")
         return read_in_process(self._path(node)) if node and boot and boot == boot_id() else None
 
@@ -390,7 +390,7 @@ class LastOwner(NamedTuple):
 
     @classmethod
     def of(cls, token: str, membership: Membership) -> Self:
-        """Return the known facts. The lock is checked first, so that the record read is the final one."""
+        """Return the known facts. The lock is checked before the record is read, so that the record is final."""
         is_dead = membership.is_dead(token)
         is_here = not is_dead and membership.is_here(token)
         return cls(token, is_dead, is_here, membership.in_process_of(token))

@@ -30,7 +30,7 @@ REFETCH, STOP = "refetch", "stop"
 
 
 class LostFilesError(ConfigError):
-    """Redis knows a partition as begun, and its files are neither on this disk nor in the store."""
+    """Redis knows that a partition has files, but they are neither on this disk nor in the store."""
 
 
 class MissingPartitions:
@@ -53,7 +53,7 @@ class MissingPartitions:
         return f"<MissingPartitions {sorted(self._looks)}>"
 
     def note(self, partition: int, error: LostFilesError) -> None:
-        """Set a partition without files apart, or raise the error if the settings say so."""
+        """Set a partition without files apart, or raise the error if the settings require it."""
         if self._policy == STOP:
             raise error
         self._looks[partition] = self._clock.monotonic_ms() + LOOK_MS

@@ -64,7 +64,7 @@ class NodeResources:
         self.value = _bounded(self._measure())
 
     def refresh(self, now_ms: int) -> None:
-        """Measure again if that is due, in a thread: a disk that hangs delays nothing and leaves the value."""
+        """Measure again in a thread if due; a hung disk delays nothing and leaves the old value."""
         if self._pending is not None and self._pending.done():
             if self._pending.exception() is None and self.differs(value := _bounded(self._pending.result())):
                 self.value = value

@@ -53,7 +53,7 @@ class Samples:
             await self.keep(await survey(), reports)
 
     async def keep(self, seen: Survey, reports: Mapping[str, Mapping[str, Any]]) -> None:
-        """Store a survey as the sample of this time, and among the crawls of this Redis, unless it is full."""
+        """Store a survey as the sample of this time, and in the list of this Redis's crawls, unless Redis is full."""
         time_ms = self._client.now_ms()
         self._last = time_ms // EVERY_MS
         rows = [
@@ -83,7 +83,7 @@ class Samples:
 
 
 def thinned_out(numbers: Collection[int]) -> list[int]:
-    """Return the samples to delete beyond `ROWS_MAX`. The first, the last hour's and every 2^n-th stay."""
+    """Return the samples to delete above `ROWS_MAX`; the first, those of the last hour and every 2^n-th stay."""
     if not numbers:
         return []
     first, newest = min(numbers), max(numbers)

@@ -24,7 +24,7 @@ SEED_CHARACTERS: Final = 200
 
 
 class StartRequests:
-    """The start requests as one node sees them; `is_done` once a node, this or another, has sent all to the inboxes."""
+    """The start requests as one node sees them; `is_done` once some node has sent all of them to the inboxes."""
 
     def __init__(self, crawl: JoinedCrawl, heartbeat: Callable[[], Awaitable[None]]) -> None:
         self._client = crawl.client
@@ -45,7 +45,7 @@ class StartRequests:
         return bool(self._digest) and not self.is_done
 
     async def claim(self, digest: str) -> int:
-        """Claim the start requests or renew the claim: 1 ours, 0 another node's, 2 done."""
+        """Claim the start requests or renew the claim. Return 1: this node's, 0: another node's, 2: done."""
         self._digest = digest
         [answer] = await self._client.run([self._call()])
         if answer == 0 and await self._release_dead_claim():

@@ -34,7 +34,7 @@ _DELETED_AT_ONCE = 16
 
 
 async def find_stored(objects: ObjectStore, crawl: str, in_redis: Mapping[str, bytes]) -> dict[str, str] | None:
-    """Return the crawl record in the store, if any; raise ConfigError if only one of Redis and it knows the crawl."""
+    """Return the crawl record in the store, if any; raise ConfigError if only one of store and Redis has it."""
     data = await asyncio.to_thread(objects.get, _name(crawl))
     if data is None and _FIELD in in_redis:
         raise ConfigError(
@@ -78,7 +78,7 @@ def _require_same(kept: Mapping[str, str], record: Mapping[str, str], objects: O
 
 
 async def _require_the_store(objects: ObjectStore, crawl: str, client: RedisClient, key: str) -> None:
-    """Require that this store has the id in Redis, which the first node sets. May be repeated after a lost reply."""
+    """Require that this store has the id that the first node set in Redis. May be repeated after a lost reply."""
     named = await client.command("HGET", key, _ID_FIELD)
     if named is None:
         own = uuid.uuid4().hex

@@ -72,7 +72,7 @@ class Survey:
 
     @property
     def holdup(self) -> str:
-        """The reason why a crawl without work cannot finish, if any."""
+        """The reason why a crawl without work is not finished, if any."""
         if self.counts["damaged"]:
             return (
                 "all URLs that are left wait in damaged partitions: use `scrapy frontier repair`, or restore the files "
@@ -94,7 +94,7 @@ class Survey:
 
     @property
     def waits_for_code(self) -> str:
-        """The URLs that wait for a spider that can run them, and the remedy."""
+        """How many URLs wait for a spider with their methods, and how to release them."""
         if not (urls := self.counts["unrunnable"]):
             return ""
         methods = [(name, urls) for name, urls in self.unrunnable.most_common() if name != DAMAGED]
@@ -112,7 +112,7 @@ class Survey:
 
 
 async def survey(client: RedisClient, crawl: str, partitions: int) -> Survey:
-    """Sum the figures of all partitions, in a round trip per `AT_ONCE`, so that Redis serves others in between."""
+    """Add up the figures of all partitions, `AT_ONCE` per round trip, so that Redis serves others in between."""
     keys = [partition_keys(crawl, partition) for partition in range(partitions)]
     seen = await _summed(client, keys)
     if seen.counts["unrunnable"]:
@@ -159,7 +159,7 @@ class FinishCheck:
         rules_mark: Callable[[], int] = int,
         can_run: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """`rules_mark` returns the mark of the rules in force, `can_run` whether the spider has a method."""
+        """`rules_mark` returns a checksum of the current rules, `can_run` whether the spider has a method."""
         self._rules_mark = rules_mark
         self._can_run = can_run
         self._client = client
@@ -191,7 +191,10 @@ class FinishCheck:
         await self._client.command("HDEL", self._key, "finished")
 
     async def look(self) -> bool:
-        """Make one pass, or read the partition that last had work. If two passes agree, announce the end: True."""
+        """Do one pass, or re-read the partition that last had work.
+
+        Announce the end and return True if two passes agree.
+        """
         if self._had_work is not None and not await self._is_empty(self._had_work):
             await self.take_back()
             return False

@@ -109,7 +109,7 @@ class AddressCheck:
         resolves_here: Callable[[str], bool],
         on_unidentified: Callable[[ConfigError], None],
     ) -> None:
-        """`on_unidentified` is called when a crawl without a contact was about to contact a public address."""
+        """Call `on_unidentified` when a crawl without a contact was about to connect to a public address."""
         self._guard = AddressGuard(policy.allow_private_addresses, policy.allow_addresses)
         self._has_contact = bool(policy.contact)
         self._dns = dns
@@ -157,7 +157,7 @@ class AddressCheck:
             raise Closed(retry_ms=min(wait_ms, LOOKUP_WAIT_MS_MAX))
 
     async def _looked_up(self, host: str) -> list[str]:
-        """Return the host's addresses. The URL waits only shortly, so that silent name servers do not fill the node."""
+        """Return the host's addresses. Wait only briefly, so that silent name servers do not fill the node."""
         if (self._dns.asking_ms(host) or 0) >= WAIT_MS_MAX:
             raise Closed(retry_ms=LOOKUP_RETRY_MS)
         try:
@@ -167,7 +167,7 @@ class AddressCheck:
             raise Closed(retry_ms=LOOKUP_RETRY_MS) from None
 
     def _after_failed_lookup(self, host: str, error: DnsError) -> Closed:
-        """Return why the URL cannot pass; never, if DNS denies the name. A silent DNS is one failure of the host."""
+        """Return the URL's fate: never fetched if DNS denies the name; a silent DNS counts as one failure."""
         if error.reason in NO_SUCH_NAME:
             return Closed(reason="unresolved")
         is_news = self._failed_lookups.get(host, 0) != error.failures

@@ -160,7 +160,7 @@ class Gatekeeper:
         return True
 
     def _end_all(self, held: HeldUrl, reason: str, rule: str = "") -> None:
-        """End the URL, and its host's URLs in Redis that share the reason."""
+        """End the URL, and its host's other URLs in Redis for which the same reason holds."""
         self._outlet.give_up(held, reason, rule)
         if self._sweeper.is_due(held.host):
             self._start_task(self._sweeper.sweep(held.partition, held.host, reason))
@@ -222,7 +222,7 @@ class Gatekeeper:
             self._record_failure(held)
 
     def _record_failure(self, held: HeldUrl) -> None:
-        """Give back a URL after an unexpected error; after `FAILURES_MAX` of them, set it aside on disk."""
+        """Return a URL to its queue after an unexpected error; after `FAILURES_MAX` errors, set it aside on disk."""
         failures = self._failures.pop(held.fields.key, 0) + 1
         if failures >= FAILURES_MAX and held.stage is Stage.WAITING:
             self._aside.put_unrunnable(held, f"deciding about it failed {failures} times")
@@ -233,7 +233,7 @@ class Gatekeeper:
         self._give_back_asked(held, 10 * STORE_RETRY_MS)
 
     def _give_back_asked(self, held: HeldUrl, delay_ms: int) -> None:
-        """Give back a URL; if its robots.txt may have been fetched, its host rests."""
+        """Return a URL to its queue; its host rests if robots.txt may have been requested."""
         if held.stage is Stage.ROBOTS:
             delay_ms = max(delay_ms, self._robots.rest_ms(held.authority))
         self._outlet.give_back(held, delay_ms)

@@ -1,4 +1,4 @@
-"""What gates fetch with, where they send a URL, and their answer to one that cannot pass now."""
+"""Interfaces between the gates and the rest of a node: fetching, destinations of URLs, and why a URL cannot pass."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Closed(Exception):  # noqa: N818 - an answer, not an error
 
 
 class Outlet(Protocol):
-    """Takes URLs from the gates; in a node, `handout.handout.Handout`."""
+    """Takes URLs that leave the gates; in a node, `handout.handout.Handout`."""
 
     def admit(self, held: HeldUrl) -> None: ...
 
@@ -64,7 +64,7 @@ class NotesFetches(Protocol):
 
 
 class SetsAside(Protocol):
-    """The blacklist, and the way back to disk; in a node, `node.set_aside.Aside`."""
+    """The blacklist, and how URLs return to disk; in a node, `node.set_aside.Aside`."""
 
     @property
     def blacklist(self) -> Blacklist: ...
@@ -117,7 +117,7 @@ class Fetch(Protocol):
 
 
 def asked_rest_ms(fetched: FetchedBody, now_ms: int, longest_ms: int) -> int:
-    """Return the rest that the server asks for, at most `longest_ms`; 0 for none."""
+    """Return the rest that the server requests, at most `longest_ms`; 0 if it requests none."""
     if fetched.status not in OVERLOADED or not fetched.retry_after or not longest_ms:
         return 0
     return retry_after_ms(fetched.retry_after, fetched.date, now_ms, longest_ms)

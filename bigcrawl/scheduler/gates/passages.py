@@ -62,7 +62,7 @@ class GateLine(NamedTuple):
 
 
 class GateLines(NamedTuple):
-    """All gates of a fetch. They are asked in two calls, because their keys may be on two servers of a cluster."""
+    """All gates of a fetch, in two groups, because their keys may be on two servers of a cluster."""
 
     of_spaces: GateLine
     of_server: GateLine
@@ -179,9 +179,9 @@ class GatePassages:
         return GateLines(GateLine(self._keys.space, spaces), of_server(address, gap_ms))
 
     async def passage(self, lines: GateLines, due_ms: int, grant: str, before: Passage = UNASKED) -> Passage:
-        """Wait for a near grant, and return when the fetch may start; raise Closed if its turn is far ahead.
+        """Wait for a start at all gates and return it; raise Closed if it would be far ahead.
 
-        A fetch that is sent away must come back under the same `grant`. `before` has the starts that it missed.
+        A fetch that was sent away must return with the same `grant`; `before` has the starts that it missed.
         """
         name = f"{grant} in its spaces"
         with self._keeping_start(grant, before.of_server):

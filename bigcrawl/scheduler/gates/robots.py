@@ -130,7 +130,7 @@ class RobotsGate:
         return known if left_ms > 0 else None
 
     async def fetch_rules(self, held: HeldUrl) -> int:
-        """Fetch and keep the rules of the URL's authority. Return its host's rest in ms. Raises Closed."""
+        """Fetch and keep the rules of the URL's authority. Return the rest of its host in ms. Raises Closed."""
         if held.authority in self._under_way:
             return self._policy.host_delay_ms
         self._under_way.add(held.authority)
@@ -164,7 +164,7 @@ class RobotsGate:
         return self._rest_ms(verdict.rules)
 
     async def learn_rules(self, authority: str, loan: HostLoan) -> KnownRules:
-        """Fetch the rules of an authority whose host is borrowed. Those of a host that fails are not kept."""
+        """Fetch the rules of an authority on a borrowed host; without an answer, keep nothing."""
         url = robots_url(authority)
         fetched = await self._redirects.fetch(url, host_of(url), loan.gaps)
         verdict = self._verdict_on(fetched, 1)
@@ -193,7 +193,7 @@ class RobotsGate:
     def _keep_unreachable(
         self, held: HeldUrl, verdict: RobotsVerdict, earlier: KnownRules | None, attempts: int
     ) -> int:
-        """Let the host back off. If only this authority fails, close it alone for a while."""
+        """Let the host back off; if only this authority fails, close it alone for a while."""
         is_alone = earlier is not None and not self._host_fails(held.host)
         alone = earlier.alone + 1 if earlier is not None and is_alone else 0
         closed_ms = verdict.expires_in_ms if alone >= ALONE_MAX else 0

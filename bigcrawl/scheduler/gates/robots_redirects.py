@@ -28,7 +28,7 @@ class RobotsRedirects:
         gaps: NotesFetches,
         record_answer: Callable[[int | None, int], None],
     ) -> None:
-        """`record_answer` takes each status, None without an answer, and the size of the body."""
+        """`record_answer` gets each status, None without an answer, and the size of the body."""
         self._policy = crawl.config.politeness
         self._clock = crawl.clock
         self._starts = starts
@@ -41,7 +41,7 @@ class RobotsRedirects:
         self.times = Histogram()
 
     async def fetch(self, url: str, host: str, gaps: tuple[Space, ...], like: bytes = b"") -> FetchedBody:
-        """Fetch a URL of a held host, and its redirects, as `Fetch` says."""
+        """Fetch a held host's URL and follow redirects, with the result and errors of `Fetch`."""
         for hop in range(REDIRECTS_MAX + 1):
             fetched = await self._fetch_once(url, gaps, like)
             target = _target_of(fetched)

@@ -50,7 +50,7 @@ ENTRY_BYTES, LINE_BYTES, CHAR_BYTES = 400, 250, 4
 
 
 class RulesOnDisk:
-    """The files of all partitions that a node fetches from. The methods raise nothing; a thread does the file work."""
+    """The files of all partitions that a node fetches from. Methods raise nothing; a thread reads and writes."""
 
     def __init__(self, crawl_dir: Path) -> None:
         self._crawl_dir = crawl_dir

@@ -152,7 +152,7 @@ class SharedHosts:
         self._end_use(host, self._client.now_ms(), rest_ms)
 
     def record_end(self, held: HeldUrl, rest_ms: int | None) -> None:
-        """Record that a URL is about to leave. If `rest_ms` is None, its host rests for as long as a fetch may take."""
+        """Record that a URL is about to leave. If `rest_ms` is None, its host rests as long as a fetch may take."""
         was_asked = not held.refusal or bool(held.robots_failure) or held.rest_after_head_ms >= 0
         was_fetched = held.stage in (Stage.ROBOTS, Stage.STARTED) and was_asked
         if rest_ms is None:
@@ -193,7 +193,7 @@ class SharedHosts:
         )
 
     def _crawls_ms(self, ended_ms: int) -> int:
-        """Return the end of a fetch by the crawl's clock; `ended_ms` 0 is now."""
+        """Convert the end of a fetch from the boot clock to the crawls' clock; `ended_ms` 0 means now."""
         return self._client.now_ms() - (self._clock.monotonic_ms() - ended_ms if ended_ms else 0)
 
     def _start_after(self, ticket: int) -> Start:

@@ -127,7 +127,7 @@ class SpeedControl:
         self._paid += 1
 
     def with_permits(self, fetch: Fetch) -> Fetch:
-        """Make fetches of robots.txt and heads use permits: that of `wait_for_permit`; for a redirect, the next."""
+        """Make fetches of robots.txt and heads use permits; each redirect waits for another one."""
 
         async def paced_fetch(
             url: str, method: str = "GET", gaps: tuple[Space, ...] = (), like: bytes = b""
@@ -171,7 +171,7 @@ class SpeedControl:
 
     @property
     def refused_s(self) -> float:
-        """How long it makes no sense to ask again; negative if it does."""
+        """Return for how long no permit can be granted; negative if one can be requested now."""
         return (self._refused_until_ms - self._clock.monotonic_ms()) / 1000
 
     @property
@@ -180,7 +180,7 @@ class SpeedControl:
 
     @property
     def waiting_long(self) -> int:
-        """The number of fetches of robots.txt that wait for a permit, while none is granted."""
+        """How many fetches of robots.txt are waiting while no permit is granted."""
         return len(self._waiters) if self.is_refused and not len(self._permits) else 0
 
     def wants_permits(self, ready: int) -> bool:

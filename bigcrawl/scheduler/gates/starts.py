@@ -1,4 +1,4 @@
-"""When a fetch may start, and at which address: for pages, robots.txt, heads, and what else needs a host for once."""
+"""When and at which address fetches may start: pages, robots.txt, heads, and single requests to other hosts."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class FetchStarts:
         await asyncio.sleep(max(0, held.due_ms - self.clock.monotonic_ms()) / 1000)
 
     async def begin_instead(self, held: HeldUrl) -> bool:
-        """Begin a fetch of robots.txt or a HEAD in place of the URL's. False if the URL was given back meanwhile."""
+        """Begin a fetch of robots.txt or a HEAD instead of the URL's fetch. False if the URL has left meanwhile."""
         await self._turn()
         if self.shared_hosts.are_kept:
             await self._hold_host(held)
@@ -118,7 +118,7 @@ class HeadFirst:
         return request.method == "GET" and not request.body
 
     async def send_head(self, held: HeldUrl) -> str:
-        """Send a HEAD for a held URL. Return the rule that drops the URL; empty if it is to be fetched."""
+        """Send a HEAD for a held URL. Return the rule that drops the URL; empty if it may be fetched."""
         gaps = await self._starts.wait_for_start(held.host, held.due_ms, held.url)
         if held.stage is Stage.ENDED:
             raise Closed(retry_ms=0)  # another node has its host by now

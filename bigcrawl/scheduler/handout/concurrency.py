@@ -41,7 +41,7 @@ class ConcurrencyLimit:
 
     @property
     def limit_for_slow_hosts(self) -> int:
-        """The concurrent fetches of which slow hosts get a share: the maximum, unless there is congestion."""
+        """The number of fetches that slow hosts share: the maximum, or less under congestion."""
         return self.limit if self.is_crowded else self._most
 
     @property
@@ -68,7 +68,7 @@ class ConcurrencyLimit:
         return not self._is_fixed and self._limit.ask_for_connection()
 
     def adjust(self, started: Iterable[HeldUrl]) -> bool:
-        """Adjust the limit by the held URLs, a few times a second. Return whether it was raised."""
+        """Adjust the limit to the held URLs, a few times a second. Return whether it rose."""
         if self._is_fixed:
             return False
         now_ms = self._clock.monotonic_ms()

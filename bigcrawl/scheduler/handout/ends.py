@@ -1,4 +1,4 @@
-"""How URLs leave a node: an end says where the URL goes, how long its host rests, and how healthy it is."""
+"""How URLs leave a node: the end of a URL sets its destination, its host's rest, and its host's health."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class UrlEnder:
 
     @property
     def late_ms(self) -> float:
-        """How long due hosts wait for this node, judging by the last URLs that it took; 0 if it took none recently."""
+        """How long due hosts wait for this node, by the URLs that it took last; 0 if it took none recently."""
         return self._failing_share.late_ms(self._clock.monotonic_ms())
 
     def free_host(self, held: HeldUrl) -> int:
@@ -99,7 +99,7 @@ class UrlEnder:
         self.held.end(held, end, self._outbox.offered)
 
     def give_back(self, held: HeldUrl, delay_ms: int, counter: str = "", *, is_behind: bool = False) -> None:
-        """Return the URL to its place in its host's queue, or behind all others. The rest is at least `delay_ms`."""
+        """Return the URL to its place in its host's queue, or to the end. Its host rests at least `delay_ms`."""
         if held.stage is Stage.ROBOTS and self._paces.differ:
             delay_ms = max(delay_ms, self._paces.host_delay_ms(held.host))
         was_asked = held.rest_after_head_ms >= 0
@@ -122,7 +122,7 @@ class UrlEnder:
         self.held.end(held, EndedUrl(held.seq, self._rest_after_head(held), b"", f"dropped:{reason}"), 0)
 
     def put_off_if_late(self, held: HeldUrl, late_ms: int) -> bool:
-        """Give back a URL just taken if this node is behind, and it or its host was failing. Return whether it was."""
+        """Return a new URL to its queue if this node is behind, and the URL or its host was failing; True if so."""
         self.lateness.count_ms(late_ms)
         is_retried = held.fields.attempts > 0
         health = self.health

@@ -21,7 +21,7 @@ class EngineSide:
     """How much of `made` heartbeats have added to the sums of the crawl, also those of a node whose start failed."""
 
     def poll_ended(self) -> None:
-        """Find the fetches that the engine is done with, and end them in the handout."""
+        """Find the fetches that the engine has finished, and end them in the handout."""
 
     def may_take(self) -> bool:
         return True
@@ -31,31 +31,31 @@ class EngineSide:
         return True
 
     def is_paused(self) -> bool:
-        """Whether the engine is paused, because a disk is full or by an operator's order."""
+        """Whether the engine is paused, by a full disk or an operator's order."""
         return False
 
     def wake(self) -> None:
         """Make the engine ask for URLs now, once it is open."""
 
     def break_off(self) -> None:
-        """Give up the fetches under way."""
+        """Abandon the running fetches."""
 
     def sent_bytes(self) -> int:
         return 0
 
     def made(self) -> NodesMade:
-        """Count the scraped items, and the warnings and errors of the log, since the start."""
+        """Return the counts of scraped items, and of the log's warnings and errors, since the start."""
         return NOTHING_MADE
 
     def record_summed(self, made: NodesMade) -> None:
         self.summed = made
 
     def figures(self) -> Mapping[str, Any]:
-        """Return what the spider counts: each a number, or a part and its whole."""
+        """Return the spider's own counts: each a number, or a part and its whole."""
         return {}
 
     def summary(self) -> Any:
-        """Return what the spider knows of its web, as small JSON; None if it has no such thing."""
+        """Return the spider's knowledge of its web as small JSON; None if it has no such method."""
         return None
 
     def log_rows(self) -> Sequence[tuple[Any, ...]]:
@@ -63,14 +63,14 @@ class EngineSide:
         return ()
 
     def sample_items(self, *, is_watched: bool) -> None:
-        """Keep the text of the next item, or of a few items while somebody watches."""
+        """Keep the text of the next item, or of several items while a viewer watches."""
 
     def last_items(self) -> Sequence[tuple[float, str]]:
         """Return times, in Unix seconds, and texts of the last sampled items, the latest first."""
         return ()
 
     def announce(self, event: str, facts: Mapping[str, Any]) -> None:
-        """Let the application know of an event of the crawl."""
+        """Report an event of the crawl to the application."""
 
     def record_limit(self, fetches: int) -> None:
         """Adopt a new limit on concurrent fetches."""

@@ -102,7 +102,7 @@ class Handout:
 
     @property
     def rests(self) -> bool:
-        """Whether nothing is under way, and all held URLs wait because the crawl's speed is used up."""
+        """Whether nothing is in process, and all held URLs wait because the crawl's speed is used up."""
         if len(self.in_process) or self.held.unacknowledged:
             return False
         waiting = self.buffer.waiting if self.speed.is_refused else 0
@@ -110,7 +110,7 @@ class Handout:
 
     @property
     def soon_ended(self) -> int:
-        """Count the held URLs that will end soon, because their hosts are not silent. O(URLs held)."""
+        """Count the held URLs that will end soon, because their hosts answer. O(URLs held)."""
         since_ms = self._clock.monotonic_ms() - SILENT_MS
         return sum(not 0 <= held.fetching_since_ms <= since_ms for held in self.held)
 
@@ -121,7 +121,7 @@ class Handout:
             self.wake_engine()
 
     def try_send(self, gaps: tuple[Space, ...], held: HeldUrl | None = None) -> int:
-        """Return 0 if a fetch that keeps these gaps may be sent, else the us to wait. `held` is its URL, if any."""
+        """Return 0 if a fetch may be sent that keeps these gaps, else the us to wait. `held` is its URL, if any."""
         wait_us = self.start_gaps.try_send(gaps) if gaps else 0
         if held is not None and not wait_us:
             self.host_gaps.record_start(held.host, self._clock.monotonic_ms())
@@ -133,13 +133,16 @@ class Handout:
         self._call_later(delay_s, self.admit, held)
 
     def give_back(self, held: HeldUrl, delay_ms: int, counter: str = "", *, is_behind: bool = False) -> None:
-        """Return the URL to its place in its host's queue, or behind all others. The rest is at least `delay_ms`."""
+        """Return the URL to its place in its host's queue, or to the end. Its host rests at least `delay_ms`."""
         self.ends.give_back(held, delay_ms, counter, is_behind=is_behind)
         self.lanes.record_departure(held, is_back=True)
         self._wake_for_missed(held)
 
     def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
-        """End the URL unfetched, and count it. With an errback it first goes to the engine, unless it ends `UNTOLD`."""
+        """End the URL unfetched, and count it.
+
+        With an errback, it passes through the engine first, except for `UNTOLD`.
+        """
         self.fetches.stop_waiting_for(held)
         held.record_detail(rule_hash(rule) if rule else 0)
         if held.has_errback and reason not in UNTOLD and held.stage in (Stage.WAITING, Stage.ROBOTS):
@@ -150,7 +153,7 @@ class Handout:
         self._wake_for_missed(held)
 
     def fail(self, held: HeldUrl, outcome: str, error: Exception | None = None) -> None:
-        """Fail a URL before its fetch. It goes to the engine all the same, and fails there, unless it has left."""
+        """Fail a URL before its fetch. It still passes through the engine and fails there, unless it has left."""
         self.fetches.stop_waiting_for(held)
         if held.stage in (Stage.WAITING, Stage.ROBOTS):
             self._admit_refused(held, outcome, error)

@@ -38,7 +38,7 @@ class HostGaps:
 
     @contextmanager
     def fetching_from(self, host: str) -> Iterator[None]:
-        """Return the context of a fetch of robots.txt, or a HEAD; the gap counts from its end, even if it fails."""
+        """Measure a fetch of robots.txt, or a HEAD, in a context; the gap counts from its end, even if it fails."""
         self.record_start(host, self._clock.monotonic_ms())
         try:
             yield

@@ -63,11 +63,11 @@ class HostHealth:
         return host in self._failing
 
     def is_failing(self, host: str, key: int) -> bool:
-        """Return whether the host fails, and a URL with another key was the last to fail."""
+        """Return whether the host is failing, and the last failure was that of a URL with another key."""
         return host in self._failing and self._failing[host][0] != key
 
     def bad_pages(self, host: str) -> int:
-        """Return how many bad pages the host had in a row, at most `PAGES_REMEMBERED`."""
+        """Return how many bad pages in a row the host had, at most `PAGES_REMEMBERED`."""
         return len(self._bad.get(host, NONE_BAD).pages) if self._bad else 0
 
     def record_answer(self, host: str) -> None:
@@ -106,7 +106,7 @@ class HostHealth:
         return True
 
     def rest_ms(self, host: str) -> int:
-        """Return the host's shortest rest after bad pages; 0 for up to `PAGES_MAX` of them."""
+        """Return the least rest of a host after bad pages; 0 for up to `PAGES_MAX` of them."""
         if not self._bad:
             return 0
         more = self.bad_pages(host) - PAGES_MAX
@@ -120,7 +120,7 @@ class HostHealth:
             self._backoff = replace(self._backoff, failures_max=failures_max)
 
     def news_of_fetch(self, held: HeldUrl) -> HostNews:
-        """Record a fetched URL's outcome, and return its news of the host for Redis."""
+        """Record a fetched URL's outcome, and return its effect on the host, for Redis."""
         outcome = held.outcome
         if outcome in FAILURES:
             return self.news_of(held, outcome)

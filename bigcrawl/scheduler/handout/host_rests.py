@@ -44,7 +44,7 @@ class RestsAfterFetches:
         return 0
 
     def rest_after_ms(self, held: HeldUrl) -> int:
-        """Return the host's rest from now, in ms; with several connections its delay counts from the fetch's start."""
+        """Return the host's rest from now, in ms; with several connections, the delay counts from the start."""
         policy = self._policy
         if self._paces.differ:
             policy = replace(policy, minimum_ms=self._paces.host_delay_ms(held.host))

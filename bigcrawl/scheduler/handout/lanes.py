@@ -43,7 +43,10 @@ LINES_SHARE: Final = 2
 
 
 class LaneNeed(NamedTuple):
-    """How many `urls` a lane lacks. Its host uses up one in `each_ms`; this node holds `held`, ended ones included."""
+    """A lane lacks `urls`.
+
+    Its host uses one every `each_ms`; this node holds `held` of its URLs, ended ones included.
+    """
 
     partition: int
     host: str
@@ -113,14 +116,14 @@ class HostLanes:
         hosts: Callable[[], int],
         is_alone: Callable[[], bool],
     ) -> None:
-        """With `is_alone` false, other crawls hold hosts for one fetch at a time, so no lane opens."""
+        """Allow lanes only if `is_alone`: otherwise other crawls hold hosts for single fetches."""
         self._offer = offer
         self._wake = wake
         self._hosts = hosts
         self._is_alone = is_alone
 
     def keep_shut(self) -> None:
-        """Open no lanes from now on, because pages may ask their hosts for more."""
+        """Open no lanes from now on, because pages may send further requests to their hosts."""
         self._is_alone = lambda: False
         self._may_open = False
         self.shut_all()
@@ -246,7 +249,7 @@ class HostLanes:
             self._wake()
 
     def _offer_at(self, held: HeldUrl, lane: _HostLane, due_us: int) -> None:
-        """Offer the gates a URL to start at `due_us`. With several connections, the next URL starts a delay later."""
+        """Offer a URL to the gates, to start at `due_us`; several connections start a delay apart."""
         held.await_turn(due_us)
         lane.turn_us = held.turn_us + self._gap_us(held.host)
         self._offer(held)
@@ -254,7 +257,7 @@ class HostLanes:
             self._take_turn_back(held, lane)
 
     def _take_turn_back(self, held: HeldUrl, lane: _HostLane) -> None:
-        """Free the turn of a URL that was not sent, unless later ones were begun."""
+        """Free the turn of a URL that was not sent, unless later turns were given out."""
         if lane.turn_us == held.turn_us + self._gap_us(held.host):
             lane.turn_us = held.turn_us
 
@@ -277,7 +280,7 @@ class HostLanes:
             self._lanes.pop(host, None)
 
     def missing_urls(self) -> Iterator[LaneNeed]:
-        """Yield the URLs that lanes lack, give back those that waited too long, and forget unused hosts."""
+        """Yield the URLs that lanes lack, return those that waited too long, and forget unused hosts."""
         now_ms = self._clock.monotonic_ms()
         if now_ms - self._looked_ms >= LOOK_MS:
             self._looked_ms = now_ms
@@ -334,7 +337,7 @@ class HostLanes:
                 self._give_back(held, max(AHEAD_MS, self._left_ms(lane)))
 
     def _left_ms(self, lane: _HostLane) -> int:
-        """Return how long the host must still rest. Redis does not know its lane's last start."""
+        """Return the rest that the host still needs; Redis does not know when its lane last started a fetch."""
         return max(0, -(-lane.next_us // 1_000) - self._clock.monotonic_ms())
 
     def shut_all(self) -> None:

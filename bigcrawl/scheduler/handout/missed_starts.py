@@ -34,7 +34,7 @@ class MissedStarts:
         self._asking.discard(held)
 
     def request_new_starts(self, now_ms: int, room: int) -> None:
-        """Send late URLs back to the gates for another start, at most as many as can start now: more would miss it."""
+        """Send late URLs back to the gates, at most as many as can start now, or they would be late again."""
         self._asking = {each for each in self._asking if each.stage is Stage.WAITING}
         room = min(ASKING_MAX, room) - len(self._asking)
         while self.late and room > 0:

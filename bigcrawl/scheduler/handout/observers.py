@@ -59,7 +59,7 @@ class WaitingRows(Protocol):
         """Take the rows of a partition; empty if it has none."""
 
     def overdue(self) -> list[int]:
-        """Return the partitions with enough waiting rows to deserve a batch of their own."""
+        """Return the partitions with enough waiting rows for an extra batch."""
 
 
 class PageLinks(Protocol):
@@ -73,7 +73,7 @@ class PageLinks(Protocol):
 
 
 class NodeSide:
-    """The node as features see it: the base class of `node.assembly.FeatureSide`.
+    """The interface of a node to features: the base class of `node.assembly.FeatureSide`.
 
     Attributes:
         carry: sends rows along with batches; they may be lost without harm.
@@ -108,7 +108,7 @@ class NodeSide:
 
 
 class Gist:
-    """A key that nearly equal pages share; that of the content until the page's rows are completed, or for good."""
+    """A key that nearly equal pages share; until the page's rows are completed, or for good, that of the content."""
 
     __slots__ = ("key",)
 
@@ -120,7 +120,7 @@ class Gist:
 
 
 class SeenPage:
-    """A page given to its spider, without content encoding, and not empty; `gist` is None if no feature makes any."""
+    """A decoded page that its spider gets, not empty; `gist` is None if no feature makes any."""
 
     __slots__ = ("_content", "body", "gist", "held", "is_text")
 
@@ -147,7 +147,7 @@ class Observer:
     """The observations of one feature, which overrides the methods it needs; its `page` has `observer_of(NodeSide)`."""
 
     def record_answer(self, held: HeldUrl, body: bytes) -> bytes:
-        """Observe an answer with status 200. Return marks to send with its outcome, usually none."""
+        """Observe an answer with status 200. Return marks to send with its outcome, if any."""
         return b""
 
     def record_headers(self, status: int, headers: Headers, body_bytes: int) -> None:
@@ -157,7 +157,7 @@ class Observer:
         """Observe that the body of an answer with status 200 was unpacked."""
 
     def before_end(self, held: HeldUrl, reason: str) -> None:
-        """Observe that a URL is about to end for good; `HeldUrl.record_retry` lets it come again."""
+        """Observe that a URL is about to end for good; `HeldUrl.record_retry` makes the crawl fetch it again."""
 
     def was_fetched(self, held: HeldUrl) -> bool:
         """Whether the feature knows that the page of this URL was fetched before."""
@@ -173,7 +173,7 @@ class Observer:
         """Observe the gap kept between two fetches of a `host`, a `server` or a `space`."""
 
     def record_sent(self, urls: int, *, is_elsewhere: bool) -> None:
-        """Observe that URLs were sent to an inbox, perhaps of a partition that another node owns."""
+        """Observe that URLs were sent to an inbox, even of another node's partition."""
 
     def record_look_up(self, pld: str) -> None:
         """Observe that a name of a PLD was looked up."""
@@ -189,7 +189,7 @@ class Observer:
         """Send due data to Redis: about once a second, and when the node leaves. Raises TransientStoreError."""
 
     def delay_end(self, ended: int) -> bool:
-        """Whether a crawl in which all URLs, `ended`, have ended must not end yet; asked again each second."""
+        """Whether to delay the end of a crawl in which all URLs (`ended`) have ended; asked every second."""
         return False
 
     def rows_of(self, page: SeenPage) -> tuple[ObservedRows, ...]:
@@ -199,7 +199,7 @@ class Observer:
         raise NotImplementedError
 
     def complete(self) -> None:
-        """Complete the rows of pages: some pages are safe, and their rows leave now."""
+        """Complete the rows of pages: some pages are safe, and their rows are about to leave."""
 
     def record_offered(self, rows: tuple[ObservedRows, ...]) -> None:
         """Observe that the rows of a page have left."""

@@ -1,4 +1,4 @@
-"""What a node did last, for people who look at the crawl. Fetches are sent while somebody watches."""
+"""A node's recent activity, for viewers of the crawl. Fetches are sent only while a viewer watches."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class RateMeter:
 
 
 class RecentWork:
-    """The last fetches of a node, and when they, its items and its lines of the log are sent."""
+    """A node's last fetches, and when they, its items and its log lines are sent."""
 
     def __init__(self, crawl: str, node: str, client: RedisClient, engine: EngineSide) -> None:
         self._keys = CrawlKeys(crawl)
@@ -88,11 +88,11 @@ class RecentWork:
         return f"<RecentWork fetches={self._noted} watched={self._is_watched()}>"
 
     def heed(self, is_watched: Callable[[], bool], watched_host: Callable[[], str]) -> None:
-        """Set what says whether somebody watches this crawl, and which host, if any."""
+        """Set whether a viewer watches this crawl, and which host, if any."""
         self._is_watched, self._watched_host = is_watched, watched_host
 
     def made(self) -> NodesMade:
-        """Return what this node made. What a node of this process told before its start failed is not counted again."""
+        """Return this node's counts, without those that an earlier node of this process has already reported."""
         return NodesMade(*map(sub, self._engine.made(), self._summed_before))
 
     def record_summed(self, made: NodesMade) -> None:
@@ -115,7 +115,7 @@ class RecentWork:
         self._events.append((self._client.now_ms(), kind, text))
 
     def calls(self) -> list[Call[int]]:
-        """Return the calls that send events, and what is new and wanted; none if nothing is."""
+        """Return the calls that send events and any new, requested data."""
         self._events_sent = len(self._events)
         events = [scripts.record_event(self._keys, at_ms, kind, self._node, text) for at_ms, kind, text in self._events]
         return events + self._recent_calls()
@@ -130,7 +130,7 @@ class RecentWork:
         return [scripts.put_recent(self._keys, self._node, json.dumps(self._data(is_watched=is_watched)), GONE_MAX)]
 
     def record_replies(self, replies: Sequence[int | BigcrawlError]) -> None:
-        """Remember what was sent. What a full Redis did not take is sent the next time."""
+        """Record what was sent. Data that a full Redis refused is sent the next time."""
         if replies and not any(isinstance(reply, BigcrawlError) for reply in replies):
             self._sent = self._mark
             for _ in range(min(self._events_sent, len(self._events))):  # two heartbeats may overlap
@@ -156,7 +156,7 @@ def _fetches_of(host: str, fetches: list[tuple[int, str, str, int, int]]) -> lis
 
 
 def item_text(item: object) -> str:
-    """Return an item as one plain line; of large values, the beginning."""
+    """Return an item as one plain line; large values are cut."""
     try:
         fields = item if isinstance(item, Mapping) else vars(item)
         text = ", ".join(f"{name}: {_value_text(value)}" for name, value in islice(fields.items(), FIELDS_MAX))

@@ -1,4 +1,4 @@
-"""Limits tries of failing hosts while a node is behind to a share of the taken URLs: each costs as much as a page."""
+"""Limits a late node's tries of failing hosts to a share of the taken URLs: each costs as much as a page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FailingShare:
         return self._late_ms if now_ms - self._counted_ms < NEWS_MS else 0.0
 
     def count_taken(self, late_ms: int, now_ms: int, *, fails: bool) -> int:
-        """Count a taken URL. Return its rest in ms; 0 if it may be tried now. `fails`: whether the share limits it."""
+        """Count a taken URL. Return its rest in ms, 0 for none; `fails` means that the share limits it."""
         # A host that was due a day ago, as after a pause, must not make the node late for all others.
         self._late_ms += (min(late_ms, REST_MS_MAX) - self._late_ms) * _WEIGHT
         self._credit = min(CREDIT_MAX, self._credit + TRIES_A_SECOND * (now_ms - self._counted_ms) / 1000)

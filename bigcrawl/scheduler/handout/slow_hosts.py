@@ -1,4 +1,4 @@
-"""The share of a node's fetches for slow hosts, so that they do not stop the others."""
+"""Limits slow hosts to a share of a node's fetches, so that they do not hold up the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gaps between a node's own starts, kept when the engine gets a fetch and when it is sent: both may be late."""
+"""The gaps between a node's own fetches, kept when the engine gets a fetch and again when it is sent."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class StartGaps:
 
 
 def _longest_rest(before: BoundedDict[str, int], gaps: tuple[Space, ...], now: int, a_ms: int) -> int:
-    """Return the rest of the longest of these gaps; 0 if all are over. One ms has `a_ms` units of time."""
+    """Return the longest remaining rest of these gaps; 0 if all are over. One ms has `a_ms` units of time."""
     wait = 0
     for name, gap_ms in gaps:
         before_at = before.get(name)

@@ -55,7 +55,7 @@ class SuspectUrls:
         return bool(self.proven or self.cleared or len(self))
 
     def record_taken(self, held: HeldUrl) -> bool:
-        """Record a taken suspect. Return whether it is proven to kill and goes no further."""
+        """Record a taken suspect. Return whether it is proven to kill nodes, so that it must not be fetched."""
         assert held.suspicion is not None, "a suspect has a suspicion"
         if held.suspicion.is_proof(self._deaths_max):
             self.proven.append(held)
@@ -117,7 +117,7 @@ class SuspectUrls:
         return [*self._few, *self._alone, *self._announced]
 
     def in_flight_too_long(self, patience_ms: int) -> list[HeldUrl]:
-        """Return the suspects that have been in process for `patience_ms` times the number of their deaths."""
+        """Return the suspects in process for `patience_ms` times the number of their deaths."""
         if not self._tried:
             return []
         since_ms = self._clock.monotonic_ms() - patience_ms

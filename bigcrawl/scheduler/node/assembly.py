@@ -65,8 +65,8 @@ class Parts:
     ) -> None:
         """Make the parts, without asking Redis or writing to the disk.
 
-        `dns` may be shared with other crawls of this process; `node_id` is made up if empty. Raises ConfigError if a
-        part does not accept its settings.
+        `dns` may be shared with other crawls of this process; an empty `node_id` is replaced by a random one. Raises
+        ConfigError if a part does not accept its settings.
         """
         node_id = node_id or f"{config.crawl.node}-{uuid.uuid4().hex[:8]}"
         self.crawl = crawl = JoinedCrawl(config, client, clock, node_id)
@@ -172,6 +172,6 @@ def _outbox_of(crawl: JoinedCrawl, dns: DnsCache, units: BudgetUnits | None) -> 
 
 
 def _server_key(crawl: JoinedCrawl, dns: DnsCache, host: str) -> int | None:
-    """Return the key of the server of a host that was just fetched from; None if its address was forgotten."""
+    """Return the key of the server of a host that was just fetched from; None if its address is no longer known."""
     found = dns.cached_addresses(host, GRACE_MS)
     return crawl.pld_key(server_of(found[0])) if found else None

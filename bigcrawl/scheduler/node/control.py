@@ -94,7 +94,7 @@ class ControlHash:
         return f"<ControlHash {sorted(self.fields)}>"
 
     async def read(self, arrivals: Arrivals | None = None) -> None:
-        """Read the orders, and in the same round trip the notices for `arrivals` and how many nodes there are."""
+        """Read the orders, and in the same round trip the notices for `arrivals` and the number of nodes."""
         if arrivals is None:
             [fields] = await self._client.commands([("HGETALL", self._key)])
         else:
@@ -107,7 +107,7 @@ class ControlHash:
 
 
 class Control:
-    """Carries out the orders on one node. `is_closed`: the crawl was found too slow after this node joined."""
+    """Carries out orders on one node. `is_closed`: the crawl was closed as too slow after this node joined."""
 
     def __init__(
         self, crawl: JoinedCrawl, handout: Handout, gates: Gates, budgets: CrawlBudgets, send_again: Callable[[], None]
@@ -174,7 +174,7 @@ class Control:
 
     @property
     def nodes(self) -> int:
-        """The number of nodes of all crawls on this Redis, by the last read."""
+        """The number of nodes of all crawls on this Redis, when last read."""
         return self._hash.nodes
 
     @property
@@ -210,7 +210,7 @@ class Control:
         self._paces.set_by_hand(DelayBook(rules, self._pld_of))
 
     async def _read_blacklist(self) -> bool:
-        """Apply the current blacklist: to held URLs at once, to queued ones from the next refresh of budgets on."""
+        """Apply the current blacklist: to held URLs now, to queued ones at the next refresh of budgets."""
         change = self._hash.fields.get(BLACKLISTED)
         live = dict(pairs_of(await self._client.command("HGETALL", self._keys.blacklist)))
         entries, faults = in_force(self._blacklist, live)

@@ -82,7 +82,7 @@ class Heartbeat:
         self._silence = self._silence or DISK_HUNG
 
     def _record_silence(self, gap_ms: int, waited_ms: int) -> None:
-        """Record a long time without a heartbeat as an event, by what came first; `waited_ms` for this answer."""
+        """Record a long gap between heartbeats as an event, with its first cause; this reply took `waited_ms`."""
         if gap_ms >= AWAY_MS:
             kind = self._silence or (REDIS_AWAY if waited_ms >= gap_ms / 2 else STOOD_STILL)
             self._recent.record_event(kind, SILENCES[kind].format(gap_ms / 1000))
@@ -106,11 +106,14 @@ class Leases:
         self._record_renewal(self._clock.monotonic_ms())
 
     def tell_views_to(self, tell: Callable[[Sequence[PartitionView]], None] | None) -> None:
-        """Set `tell` to be called with full views of all owned partitions. With None, only those with news are read."""
+        """Call `tell` with full views of all owned partitions from now on; with None, read only those with events."""
         self._tell_views = tell
 
     async def renew(self, *, has_written: bool = False) -> None:
-        """Renew leases that need it. `has_written`: Redis writes in this second anyway, so it may be sooner."""
+        """Renew leases that need it.
+
+        `has_written`: Redis gets writes in this second anyway, so renewing early is cheap.
+        """
         sent_ms, looks = self._clock.monotonic_ms(), self._ownership.looks
         tell = self._tell_views
         found = await looks.poll_and_renew(

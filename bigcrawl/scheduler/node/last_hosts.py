@@ -1,4 +1,4 @@
-"""Retires hosts after `BIGCRAWL_LAST_FAILURES_MAX` failures once all nodes had only failing ones for `SURE_MS`."""
+"""Retires hosts after `BIGCRAWL_LAST_FAILURES_MAX` failures once all nodes had only failing hosts for `SURE_MS`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LastHosts:
         return f"<LastHosts is_all={self.is_all} since={self._since_ms}>"
 
     async def look(self, *, is_quiet: bool) -> None:
-        """Retire failing hosts if only their URLs are left, and `is_quiet`: nothing is under way. No step may run."""
+        """Retire failing hosts if only their URLs are left and `is_quiet`: nothing is in process. No step may run."""
         if not self._last:
             return
         self.is_all = is_quiet and self._has_only_failing()

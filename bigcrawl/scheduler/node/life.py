@@ -1,4 +1,4 @@
-"""How a node joins its crawl and leaves it; it forces partitions to disk while it has its lease."""
+"""How a node joins and leaves its crawl. Partitions are made durable while it still has its lease."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Departure:
         return f"<Departure of {self._parts.crawl.node_id} has_left={self._has_left}>"
 
     async def abandon(self) -> None:
-        """Undo a start that failed halfway. Claimed partitions are taken over like those of a dead node."""
+        """Undo a start that failed halfway. Other nodes take over its partitions as if it had died."""
         parts = self._parts
         await self._close_gates()
         await parts.ownership.close(wait=True)
@@ -108,7 +108,10 @@ class Departure:
         self._parts.handout.in_process.forget()
 
     async def close(self, has_time: Callable[[], bool] = lambda: True) -> Survey | None:
-        """Leave: return unfetched URLs, send the rest while `has_time`, release all. Return the last survey."""
+        """Leave: return unfetched URLs, send the rest while `has_time`, release all partitions.
+
+        Return the last survey.
+        """
         parts = self._parts
         self.stop()
         await self._runner.stop()
@@ -155,7 +158,7 @@ class Departure:
         await parts.progress.samples.keep(last, others)
 
     async def _return(self) -> None:
-        """Return unfetched URLs and send all results: after this, nothing is fetched twice."""
+        """Return unfetched URLs and send all results, so that nothing is fetched twice."""
         parts = self._parts
         parts.engine.poll_ended()
         parts.handout.return_all()

@@ -47,7 +47,7 @@ class RecentKeys:
     """
 
     def __init__(self, places: int, places_max: int = 0) -> None:
-        """Both are powers of two; `places` is above 2."""
+        """Both numbers are powers of two; `places` is above 2."""
         assert places > 2, "one pair would hold any key at the start"
         assert places & (places - 1) == 0, "low bits name a pair"
         self._places_max = places_max
@@ -67,7 +67,7 @@ class RecentKeys:
         self._keys[:] = (np.arange(len(self._keys), dtype=np.uint64) >> np.uint64(1)) ^ np.uint64(1)
 
     def remember(self, key: int) -> bool:
-        """Return whether a key was not seen recently."""
+        """Record a key, and return whether it was not seen recently."""
         place, places = (key & self._mask) << 1, self._places
         if places[place] == key:
             return False
@@ -77,7 +77,7 @@ class RecentKeys:
         return is_new
 
     def remember_each(self, keys: KeyArray) -> npt.NDArray[np.intp]:
-        """Return the positions of distinct keys not seen recently, ascending."""
+        """Record distinct keys, and return the positions of those not seen recently, ascending."""
         held, places = self._keys, (keys & np.uint64(self._mask)).view(np.int64) << 1
         others = np.flatnonzero(held[places] != keys)
         places, others_keys = places[others], keys[others]
@@ -110,7 +110,7 @@ class LinkGraph:
         source_of: Callable[[str], int | None] | None = None,
         units: BudgetUnits | None = None,
     ) -> None:
-        """`source_of` returns what a host's pages count as, None if that is unknown; by default the host's PLD."""
+        """`source_of` returns the key under which a host's links count, None if unknown; by default, its PLD's."""
         self._source_of = source_of
         self._units = units
         self._key_of = lru_cache(ORIGINS_CACHED)(lambda origin: pld_key(pld_of(host_of(origin))))

@@ -50,7 +50,10 @@ class CloseRate:
         return self._config.pages_per_s > 0
 
     def note(self, now_ms: int, rate: float, allowed: float) -> bool:
-        """Record the rate of all nodes since the last call, in pages a second. Return whether all were too slow."""
+        """Record the current rate of all nodes, in pages per second.
+
+        Return whether the crawl was too slow for the whole span.
+        """
         since_ms = now_ms - self._looked_ms
         self._looked_ms = now_ms
         if not self._samples or since_ms > GAP_MS_MAX or allowed <= self._config.pages_per_s:
@@ -73,7 +76,7 @@ class CloseRate:
 
 
 class Activity:
-    """Shows whether anything has happened since a mark, so that expensive surveys of the crawl can be left out."""
+    """Shows whether anything has happened since a mark, so that expensive surveys can be skipped."""
 
     def __init__(
         self, news: PartitionNews, held: HeldUrls, outbox: Outbox, exchange: UrlExchange, membership: Membership
@@ -89,7 +92,7 @@ class Activity:
 
     @property
     def mark(self) -> dict[tuple[str, str], int]:
-        """Figures that change with everything that happens here, or at other nodes according to their reports."""
+        """Figures that change with any event here, or on other nodes according to their reports."""
         figures = self._news.noted, len(self._held), self._outbox.offered, self._exchange.pages
         here = {("", str(number)): figure for number, figure in enumerate(figures)}
         reports = self._membership.reports.items()
@@ -137,7 +140,7 @@ class CrawlProgress:
 
     @property
     def has_reached_max(self) -> bool:
-        """Whether BIGCRAWL_MAX_PAGES pages have been fetched, by the last survey, which may count one twice."""
+        """Whether BIGCRAWL_MAX_PAGES is reached, by the last survey, which may count a page twice."""
         return 0 < self._crawl.pages_max <= self._pages_surveyed
 
     def pages_left(self, nodes: int) -> int:
@@ -165,13 +168,13 @@ class CrawlProgress:
             self._pages_counted = counted
 
     async def begin(self, seen: Survey, hold_end: Callable[[int], bool] = lambda _: False) -> None:
-        """Begin with the survey of a node that joins. The crawl may be finished already, unless its end is held."""
+        """Start from the survey of a joining node. The crawl may be finished, unless its end is being delayed."""
         self.pages_before = self._pages_surveyed = seen.pages
         is_finished = seen.is_empty and not seen.holdup and await self.finish.is_announced(seen)
         self.is_finished = is_finished and not hold_end(seen.counts["ended"])
 
     def record_end(self, *, is_certain: bool) -> None:
-        """Record an announced end. It was premature if URLs came up meanwhile."""
+        """Record an announced end. It was premature if URLs have arrived meanwhile."""
         self.is_finished = is_certain
         self._ended_too_soon = not is_certain
 

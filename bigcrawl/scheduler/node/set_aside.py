@@ -79,7 +79,7 @@ class Aside:
         self._waiting.append((held, QueuedUrl(fields.key, held.host, fields.priority, flags, fields.body)))
 
     def put_unrunnable(self, held: HeldUrl, why: str) -> None:
-        """Set a URL aside until a spider can run it. Its host must not have been asked for anything."""
+        """Set a URL aside until a spider can run it. No request to its host may have been sent."""
         held.go_to(Stage.ENDED)
         fields = held.fields
         flags = self.blacklist.with_mark(fields.flags, by_address=False) | UNCHECKED | UNRUNNABLE
@@ -93,14 +93,14 @@ class Aside:
             )
 
     def obey(self, blacklist: Blacklist) -> None:
-        """Use this blacklist from now on, and set aside the held URLs that it covers."""
+        """Apply this blacklist from now on, and set aside the held URLs that it covers."""
         self.blacklist = blacklist
         for held in self._held if len(self.blacklist) else ():
             if held.stage in (Stage.WAITING, Stage.BUFFERED) and not held.refusal and self.covers(held):
                 self.set_aside(held)
 
     async def flush(self) -> bool:
-        """Move the URLs that were set aside, in Redis. Return whether there were any."""
+        """Move the URLs set aside out of the queues in Redis. Return whether there were any."""
         if not self._waiting:
             return False
         by_partition: dict[OwnedPartition, list[tuple[HeldUrl, QueuedUrl]]] = {}
@@ -207,7 +207,7 @@ class Sweeper:
         return ended
 
     def _outcome(self, member: bytes, reason: str) -> bytes:
-        """Return the outcome of a URL that shares the reason; empty if it does not, or must be taken first."""
+        """Return the outcome of a URL to which the reason applies; empty for others, and if it must be taken first."""
         try:
             fields = unpack_member(member)
             url, is_canonical, has_errback, _ = look_at_body(fields.body)

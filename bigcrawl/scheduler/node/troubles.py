@@ -34,7 +34,7 @@ class Troubles:
         self._failing.add(loop)
 
     def record_success(self, loop: str) -> None:
-        """Record a successful round, which counts only while Redis and this node are in line."""
+        """Record a successful round, which counts only while this node and Redis agree."""
         if loop in self._failing and not (self.is_restarted or self._client.in_doubt):
             self._failing.discard(loop)
             if not self._failing:

@@ -20,7 +20,7 @@ NAMED_MAX = 5
 
 
 class Unfolded:
-    """The sent URLs of each partition in portions, oldest first; a portion has the id of its last inbox entry."""
+    """The sent URLs of each partition in portions, oldest first, each with the id of its last inbox entry."""
 
     def __init__(self, crawl: str, partitions: int, urls_max: int) -> None:
         self._crawl = crawl
@@ -40,7 +40,7 @@ class Unfolded:
 
     @property
     def wants_look(self) -> bool:
-        """Whether the unmerged URLs are worth a read of the owners' progress."""
+        """Whether enough URLs are unmerged to read the owners' progress."""
         return self.urls >= self._urls_max // 2
 
     def note(self, partition: int, entry_id: str, urls: int) -> None:

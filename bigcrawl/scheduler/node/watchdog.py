@@ -86,7 +86,7 @@ class Watchdog:
         self._timer = self._loop.call_at(next_s, self._beat)
 
     def _set_alarm(self) -> None:
-        """Make the kernel end the process if even the watchdog's thread cannot run, unless the signal is in use."""
+        """Let the kernel end the process if even the watchdog's thread cannot run, unless the signal is in use."""
         if signal.getsignal(signal.SIGVTALRM) is not signal.SIG_DFL or sys.__stderr__ is None:
             return
         with contextlib.suppress(OSError, ValueError, RuntimeError):

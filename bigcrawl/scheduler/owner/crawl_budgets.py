@@ -39,9 +39,9 @@ REFRESH_MS = 30_000
 
 
 class CrawlBudgets:
-    """The budgets in force on one node, None without limits.
+    """The current budgets on one node, None without limits.
 
-    `limited` has the limits that some rule sets; `is_told` says that a rule has changed since the last refresh.
+    `limited` has the limits that rules set; `is_told` says that a rule has changed since the last refresh.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class CrawlBudgets:
         self._withholds: Callable[[QueuedUrl], bool] | None = None
 
     def begin(self) -> None:
-        """Make budgets without counts, once the public-suffix list is known."""
+        """Make budgets without counts, once the public-suffix list is loaded."""
         self._remake_budgets()
 
     def publish_again(self) -> None:
@@ -212,7 +212,7 @@ class CrawlBudgets:
 
 
 def _prioritizing_of(config: Config) -> SafePrioritizer | None:
-    """Return how URLs are scored, or None. Only a crawl that scores them imports the prioritizers."""
+    """Return how URLs are scored, or None. Prioritizers are imported only if the crawl scores URLs."""
     if not config.frontier.prioritizer and not any(feature.changes_scores for feature in features_of(config)):
         return None
     from bigcrawl.scheduler.queues.prioritizers import SafePrioritizer, as_given, make_prioritizer

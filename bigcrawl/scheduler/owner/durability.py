@@ -24,7 +24,7 @@ MARKS_PER_LOSS = 4
 
 
 class BatchRetention:
-    """Finds the admit batches that Redis can no longer forget, by its running time since they were durable."""
+    """Finds the admit batches that Redis can no longer forget, by its running time since they became durable."""
 
     def __init__(self, loss_ms: int) -> None:
         self._loss_ms = loss_ms
@@ -72,7 +72,7 @@ class Durability:
         return self._trim if self.points is None else self.points.trim
 
     def due_ms(self, durable_ms: int, checkpoint: int = 0) -> int:
-        """Return when to force the files to disk or to make the last trim of Redis; `NEVER_MS` for never.
+        """Return when to force the files to disk, or to trim Redis for the last time; or `NEVER_MS`.
 
         Much folding makes it due sooner, to trim the inbox in Redis. A higher `checkpoint` makes it due once Redis has
         persisted the admissions before the last point.

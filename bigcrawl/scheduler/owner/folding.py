@@ -134,7 +134,7 @@ class Folding:
     async def _step_each(
         self, shares: dict[OwnedPartition, int], behind: Collection[OwnedPartition], now_ms: int
     ) -> int:
-        """Step partitions. Those `behind` with admissions fold their inboxes and admit nothing."""
+        """Step partitions. Partitions `behind` with admissions fold their inboxes only."""
         due = list(shares)
         # Counted before inboxes are read, which then have the links of all URLs that have ended.
         hot = {owned: dict(owned.hot.by_host) for owned in due}
@@ -167,7 +167,7 @@ class Folding:
     def _fold_of(
         self, owned: OwnedPartition, inbox: list[InboxEntry], hot: Mapping[str, int], *, may_admit: bool
     ) -> Callable[[], Step]:
-        """Return a step for the worker thread, with copies of data that the loop may change meanwhile."""
+        """Return a step for the worker thread, with copies of data that the loop may change during it."""
         owned.disk.sources.set_host_share(self._hot_share.urls)
         room, extra_room = (owned.hot.room, owned.hot.extra_room) if may_admit else (0, 0)
         now_s = self._client.now_ms() // 1000
@@ -207,7 +207,7 @@ class Folding:
 
 
 def shares_of(due: Sequence[OwnedPartition]) -> dict[OwnedPartition, int]:
-    """Return how many inbox entries to read from each partition in one round: much from few, as steps cost alike."""
+    """Return how many inbox entries to read from each partition in one round: many from few partitions."""
     shares: dict[OwnedPartition, int] = {}
     room = INBOX_ENTRIES_AT_ONCE
     for owned in due:

@@ -1,4 +1,4 @@
-"""A partition's inbox as its owner sees it: how to read it, its state, and the URLs that the owner put there.
+"""The owner's side of a partition's inbox: how to read it, its state, and the URLs that the owner put there.
 
 The owner itself moves URLs from Redis back to the inbox when they are to wait on disk, unfetched. A Redis that forgets
 its last seconds has these URLs in their back queues again. If a step has folded them meanwhile, they are on disk too,
@@ -49,7 +49,7 @@ class InboxReader:
         self._heard_nothing()
 
     def _heard_nothing(self) -> None:
-        """Forget earlier news: the current step reads now, and later news may be of entries that it does not get."""
+        """Discard earlier notices, as this step reads now; later notices may be about entries that it misses."""
         self._were_urls_noted = self._were_others_noted = False
         self._seen_upto = self._seen_urls_upto = _NO_ORDER
 
@@ -62,7 +62,7 @@ class InboxReader:
         self._tell()
 
     def record_view(self, view: PartitionView, folded: str) -> None:
-        """Learn from a view of Redis whether entries wait after the last folded one, and whether they have URLs."""
+        """Find out from a view of Redis whether entries follow the last folded one, and whether they have URLs."""
         unfolded = view.count("appended_urls") - view.count("folded_urls")
         inbox_id = id_order(view.inbox_id)
         # A new Redis counts appended URLs from zero, the disk folded ones since the crawl began.
@@ -88,7 +88,7 @@ class InboxReader:
         return entries
 
     def record_step(self, folded: str, entries: int) -> None:
-        """Record a committed step, which was given `entries` entries. `folded` is the last one that it folded."""
+        """Record a committed step that got `entries` entries; `folded` is the last one that it folded."""
         self.unfolded_urls = 0
         if self._asked:
             # A step stops before an entry that forgets.

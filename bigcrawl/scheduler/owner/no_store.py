@@ -1,4 +1,4 @@
-"""What a node without a store does where one with a store (`node_store.NodeStore`) handles durable points."""
+"""Takes the place of `node_store.NodeStore` on a node without a store; it handles no durable points."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class NodeStore(NoStore):
 
     @property
     def is_away(self) -> bool:  # type: ignore[override]
-        """Whether the store has just failed, so that no partition should be claimed that must be opened with it."""
+        """Whether the store has just failed, so that no partition should be claimed whose files it may have."""
         return self._failed_ms is not None and self._clock.monotonic_ms() - self._failed_ms < PROBE_MS
 
     async def last_epochs(self, partitions: Sequence[int]) -> dict[int, int]:
@@ -77,7 +77,10 @@ class NodeStore(NoStore):
         return dict(zip(partitions, epochs, strict=True))
 
     async def newest_manifest(self, partition: int) -> Manifest | None:
-        """Return the manifest in a partition's newest point, if any. Raises CorruptionError if two are damaged."""
+        """Return the manifest in a partition's newest durable point, if any.
+
+        Raises CorruptionError if two are damaged.
+        """
         return await self._run_in_thread(partial(self._newest_manifest, partition))
 
     def _newest_manifest(self, partition: int) -> Manifest | None:
@@ -85,7 +88,7 @@ class NodeStore(NoStore):
         return decode_manifest(f"p{partition:04d}", series.state) if series.find_newest() is not None else None
 
     async def fetch_newer(self, partition: int, directory: Path) -> PointSeries:
-        """Update the local copy of a newly claimed partition to the newest point; return the points."""
+        """Update the files of a newly claimed partition to the newest durable point; return its durable points."""
         return await self._run_in_thread(partial(self._fetch_newer, partition, directory))
 
     def _fetch_newer(self, partition: int, directory: Path) -> PointSeries:
@@ -100,14 +103,14 @@ class NodeStore(NoStore):
         return series
 
     async def put_first(self, disk: Partition, series: PointSeries | None) -> StoredPoints | None:
-        """Write the first point of an epoch, before anything is admitted."""
+        """Write the first durable point of an epoch, before anything is admitted."""
         assert series is not None, "it was fetched"
         points = StoredPoints(disk, series, self._clock.monotonic_ms())
         await self._put_point(points)
         return points
 
     def begin_due(self, checkpoint: int = 0) -> None:
-        """Begin to write the points that are due, by time or by the operators' order. Waits for nothing."""
+        """Start writing the durable points that are due by time or by an operator's order, without waiting."""
         now_ms = self._clock.monotonic_ms()
         if now_ms < self._look_ms:
             return
@@ -148,7 +151,7 @@ class NodeStore(NoStore):
             del self._storing[owned]
 
     async def put_last(self, partitions: Sequence[OwnedPartition]) -> None:
-        """Write the last points of partitions about to be released, so that the next owner has the batches' text."""
+        """Write last durable points of partitions to be released: the next owner needs the text of their batches."""
         leaving = [owned for owned in partitions if owned.points is not None and not owned.is_damaged]
         if not leaving or self.is_away:
             return
@@ -171,7 +174,7 @@ class NodeStore(NoStore):
             points.end()
 
     async def close(self) -> None:
-        """Abandon pending work, without waiting; the last points stay."""
+        """Abandon pending work at once; the last durable points stay."""
         self._objects.close()
         for task in list(self._storing.values()):
             task.cancel()
@@ -182,7 +185,7 @@ class NodeStore(NoStore):
         return PointSeries(self._objects, f"{self._crawl}/p{partition:04d}")
 
     async def _run_in_thread(self, work: Callable[[], T]) -> T:
-        """Run work in a thread of the store, and record the store's health."""
+        """Run work in one of the store's threads, and record the store's health."""
         try:
             result = await asyncio.get_running_loop().run_in_executor(self._workers, work)
         except TransientStoreError as error:

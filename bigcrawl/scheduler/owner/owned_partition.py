@@ -58,7 +58,7 @@ class OwnedPartition(TakenFromPartition):
         in_redis: InRedis,
         durability: Durability,
     ) -> None:
-        """Begin when Redis and the disk are at the same point; `disk` was opened in the epoch of `identity`."""
+        """Start when Redis and the disk agree; `disk` was opened in the epoch of `identity`."""
         self.keys = keys
         self.identity = identity
         self.disk = disk
@@ -89,11 +89,11 @@ class OwnedPartition(TakenFromPartition):
         super().__init__(due_heap, NEVER_MS if due_in_ms is None else durability.forced_ms + due_in_ms)
 
     def take_over(self, before: OwnedPartition) -> None:
-        """Adopt this node's knowledge of the same partition in the epoch before."""
+        """Copy this node's knowledge of the partition from its previous epoch."""
         self.moved = before.moved
 
     def tell_news_to(self, tell: Callable[[OwnedPartition], None]) -> None:
-        """Set `tell` to be called whenever a step may become due."""
+        """Call `tell` from now on whenever a step may have become due."""
         self._tell_news = tell
 
     def end_news(self) -> None:
@@ -114,7 +114,7 @@ class OwnedPartition(TakenFromPartition):
         self.is_damaged = self.draining = True
 
     def settle(self, identity: Identity, reply: ReconcileReply, taken: Iterable[str]) -> None:
-        """Adopt a comparison with Redis, which began `identity`'s generation; `taken` has the host of each held URL."""
+        """Apply a comparison with Redis, which began `identity`'s generation; `taken` has each held URL's host."""
         self.identity = identity
         self.hot.restart_count(reply, taken)
         self.inbox.record_urls()
@@ -139,12 +139,12 @@ class OwnedPartition(TakenFromPartition):
         return self.disk.state.waiting == self.disk.state.withheld(self.away.hot_max)
 
     def record_inbox(self, view: scripts.PartitionView) -> None:
-        """Learn from a view of Redis what waits in the inbox, and whether hosts have gone away or come back."""
+        """Find out from a view of Redis what the inbox holds, and whether hosts have gone away or returned."""
         self.away.record_changes(view.count("snoozes"))
         self.inbox.record_view(view, self.disk.manifest.inbox_id)
 
     def record_away(self, hot_max: Mapping[str, int]) -> None:
-        """Adopt the hosts that are away, and how many URLs of each may be hot; 0 if the host is given up."""
+        """Set the hosts that are away, and how many URLs of each may be hot; 0 if the crawl gives up on it."""
         self.away.replace_hosts(hot_max)
         self.schedule.end_stall()
         self._count_waiting()
@@ -154,7 +154,7 @@ class OwnedPartition(TakenFromPartition):
         self.inbox.record_urls()
 
     def record_budgets(self) -> None:
-        """Make a step due if URLs lacked budget, as budgets have changed. If other URLs wait, one is due anyway."""
+        """Make a step due if URLs lacked budget, as budgets have changed; waiting URLs make one due anyway."""
         if self.schedule.withheld > 0:
             self.inbox.record_urls()
 
@@ -212,4 +212,4 @@ class OwnedPartition(TakenFromPartition):
 
 
 def _to_nobody(_owned: OwnedPartition) -> None:
-    """Discard news of a released partition."""
+    """Ignore events of a released partition."""

@@ -108,7 +108,7 @@ class Ownership:
         return any(feature.wants_modified for feature in self.features)
 
     def record_modified(self, pages: Sequence[tuple[int, int]]) -> None:
-        """Record the key and time of change of pages, as their sites claim."""
+        """Record when pages, by key, have changed according to their sites."""
         for feature in self.features:
             feature.record_modified(pages, self._client.now_ms() // 1000)
 
@@ -172,9 +172,9 @@ class Ownership:
         return False
 
     async def reclaim_all(self, send_again: Callable[[], Awaitable[None]] | None = None) -> None:
-        """Claim every owned partition again after a restart of Redis, and bring both sides in line.
+        """Claim every owned partition again after a restart of Redis, and reconcile each with it.
 
-        `send_again` is called in between: afterwards Redis counts pages as ended, and must have their links by then.
+        `send_again` is called in between: later, Redis would count pages as ended whose links it lacks.
         """
         await self.claims.reclaim_all()
         if send_again is not None:
@@ -183,11 +183,11 @@ class Ownership:
 
     @property
     def next_ms(self) -> int:
-        """When a step or a durable point may be due without further events, on the monotonic clock."""
+        """When a step or a durable point may become due without further events, on the monotonic clock."""
         return min(self.folding.next_ms, self._durable_rounds.next_ms)
 
     async def make_durable_due(self, checkpoint: int = 0) -> None:
-        """Force partitions that are due to disk, and begin to write their points to the store. See `DurableRounds`."""
+        """Force due partitions to disk, and start writing them to the store. See `DurableRounds`."""
         await self._durable_rounds.run_due(checkpoint)
         self.store.begin_due(checkpoint)
 

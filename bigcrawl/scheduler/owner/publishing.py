@@ -37,7 +37,7 @@ class _SentRows:
 
 
 class OwedRows:
-    """Rows from a partition's steps for others; the manifest keeps them until Redis can no longer forget them."""
+    """Rows of a partition's steps for other partitions; the manifest keeps them while Redis may forget them."""
 
     def __init__(self, committed: CommittedFiles, loss_ms: int = 0) -> None:
         self._committed = committed
@@ -60,10 +60,7 @@ class OwedRows:
         return rows_owed(refused + len(self._committed.unsent_rows) - self._sent_bytes)
 
     def record_sent(self, rows: bytes, running_ms: int, refused: Callable[[bytes], bytes]) -> None:
-        """Record that all unsent rows were sent, unless all became unsent again meanwhile.
-
-        `refused` returns those of given rows that were refused.
-        """
+        """Record that all unsent rows were sent, unless `send_again` came meanwhile; `refused` selects refused rows."""
         if not self.unsent_rows.startswith(rows):
             return
         for sent in self._sent:
@@ -146,7 +143,7 @@ class PublishedCounts:
 
     @property
     def has_new_mark(self) -> bool:
-        """Whether URLs are withheld by other rules than Redis knows."""
+        """Whether URLs are withheld by rules that Redis does not know."""
         return self._schedule.withheld > 0 and self._disk.asked_mark != self._asked
 
     def _asked_state(self) -> dict[str, Value]:
@@ -164,7 +161,7 @@ class PublishedCounts:
         self.is_owed = True
 
     def record_confirmed(self) -> None:
-        """Record that Redis has the counts, which are outdated if rows were sent since."""
+        """Record that Redis has the counts; if rows were sent since, they are already outdated."""
         self.is_owed = self._untold != self._owed.rows_unsent
 
 

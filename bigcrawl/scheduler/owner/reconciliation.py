@@ -85,11 +85,11 @@ class Reconciliation:
         return next(self._generations)
 
     async def settle_doubts(self) -> None:
-        """Bring both sides in line for partitions with a lost reply. Nothing may be taken or ended meanwhile."""
+        """Reconcile the partitions with a lost reply. No URL may be taken or ended meanwhile."""
         await self._settle_all(self._client.in_doubt, has_forgotten=False)
 
     async def settle_forgotten(self) -> None:
-        """Bring all partitions in line, after Redis has lost its last seconds."""
+        """Reconcile all partitions, after Redis has lost its last seconds."""
         await self._settle_all(set(self._table.by_number), has_forgotten=True)
 
     async def _settle_all(self, partitions: set[int], *, has_forgotten: bool) -> None:
@@ -240,6 +240,6 @@ def _order_of(url: HeldUrl) -> int:
 
 
 def _possible_places(url: HeldUrl) -> list[tuple[str, int]]:
-    """Return the possible places of the URL in its host's queue: before it was taken, and of its next try."""
+    """Return the URL's possible places in its host's queue: the one before it was taken, and that of its next try."""
     orders = [_order_of(url)] if url.next_order is None else [_order_of(url), url.next_order]
     return [(url.host, order) for order in orders]

@@ -75,7 +75,7 @@ class StepSchedule:
         return waited_ms >= step_ms
 
     def _may_admit(self, hot: int) -> bool:
-        """Whether a step may admit URLs. If only hosts with full shares wait, one of their URLs must end first."""
+        """Whether a step may admit URLs. If all waiting hosts have full shares, one of their URLs must end first."""
         return self.waiting > 0 and (self._stalled_at is None or hot < self._stalled_at)
 
     def wants_outcomes(self, now_ms: int, step_ms: int, *, idle: bool = False) -> bool:
@@ -88,7 +88,7 @@ class StepSchedule:
         return inbox.has_others and now_ms - self.stepped_ms >= step_ms
 
     def next_look_ms(self, now_ms: int, step_ms: int, now_s: int = 0) -> int:
-        """Return when a step may be due without further events; `NEVER_MS` or later for never."""
+        """Return when a step may become due without further events; `NEVER_MS` or later if never."""
         inbox = self._inbox
         if not (inbox.has_urls or inbox.has_others or self.waiting > 0 or self.next_timed_s <= now_s):
             return NEVER_MS
@@ -99,7 +99,7 @@ class StepSchedule:
         return self.stepped_ms + next_ms
 
     def record_disk(self, state: PartitionState, given_up: Iterable[str], releasable: int = 0) -> None:
-        """Count the URLs that wait on disk; `releasable` unrunnable ones may be tried. May run in a worker thread."""
+        """Count the URLs on disk; `releasable` unrunnable ones may be tried. May run in a worker thread."""
         self.withheld = state.withheld(given_up)
         self.waiting = state.waiting - self.withheld + releasable
         self.unrunnable = len(state.turns.unrunnable) - releasable

@@ -58,7 +58,7 @@ class EpochDirectory:
         self.files.link(source, self.path / name)
 
     def set_aside(self, entry_id: str, data: bytes) -> None:
-        """Store an undecodable inbox entry, synced; repeating this changes nothing."""
+        """Store an undecodable inbox entry durably; repeating this changes nothing."""
         rejected = self.path.parent / REJECTED
         self.files.make_directory(rejected)
         self.files.write_new(rejected / entry_id, (data,))
@@ -108,7 +108,7 @@ def list_committed(directory: Path, files: Files) -> list[int]:
 
 
 def remove_epoch(path: Path, files: Files) -> None:
-    """Delete an epoch directory, manifest first, so that after a crash the rest counts as leftover."""
+    """Delete an epoch directory, the manifest first, so that the rest counts as leftover after a crash."""
     names = set(files.list_directory(path))
     for name in (MANIFEST, *sorted(names - {MANIFEST})):
         if name in names:

@@ -193,7 +193,7 @@ class Queues:
             self._states[name] = self._queues[name].state()
 
     def states(self) -> Mapping[str, FifoState]:
-        """Return the states for the manifest. From now on, only forks may be changed."""
+        """Return the states for the manifest. From now on, change only forks."""
         return self._states
 
     def _check(self) -> None:

@@ -46,9 +46,10 @@ class Levels(NamedTuple):
 
     @classmethod
     def of_number(cls, number: int) -> Levels:
-        """Return the levels of 1 to 64 queues; the highest of three or more begin at equal ratios from 1 to `URGENT`.
+        """Return the levels of 1 to 64 queues.
 
-        One has no levels, two part what is raised from the rest, three also what is below zero.
+        One has no levels; two separate raised URLs from others; three also those below zero; the levels above start at
+        equal ratios from 1 to `URGENT`.
         """
         if number <= 3:
             return cls((0, 1)[3 - number :] if number > 1 else ())
@@ -74,12 +75,12 @@ def level_of(priority: int) -> int:
 
 
 def queue_name(prefix: str, level: int, number: int) -> str:
-    """Return the name of a queue of `number` levels; earlier versions had five, which names do not say."""
+    """Return the name of a queue of `number` levels; names omit 5, the number of levels in earlier versions."""
     return f"{prefix}-{level}" if number == LEVELS else f"{prefix}-{level}of{number}"
 
 
 def level_in(written: str) -> tuple[int, int]:
-    """Return the level that ends the name of a queue, and the number of levels."""
+    """Return the level at the end of a queue's name, and the number of levels."""
     level, _, number = written.partition("of")
     return int(level), int(number or LEVELS)
 
@@ -119,7 +120,7 @@ class Selector:
 
 
 def weights_of(bias: float, number: int) -> list[int]:
-    """Return the whole weights of levels, of which each is `bias` times the one below; at most `_WEIGHT_MAX`."""
+    """Return the whole weights of levels, each `bias` times that of the level below, at most `_WEIGHT_MAX`."""
     unit = 1 if float(bias).is_integer() else _FRACTION
     exact = [unit * (int(bias) if unit == 1 else bias) ** level for level in range(number)]
     if exact[-1] <= _WEIGHT_MAX:

@@ -101,7 +101,7 @@ class FoundUrls:
 
     @cached_property
     def visits(self) -> list[Visit | None]:
-        """What is known of pages that are visited again, see `revisiting.visit.Visit`; None for URLs never visited."""
+        """The `revisiting.visit.Visit` of each page that is visited again; None for URLs never visited."""
         from bigcrawl.revisiting.visit import Visit, VisitFormatError
 
         found: list[Visit | None] = []
@@ -115,7 +115,7 @@ class FoundUrls:
 
     @property
     def change_rates(self) -> npt.NDArray[np.float64]:
-        """float64, shape (n,): changes a second by a page's visits so far; 0 without a change, or a second visit."""
+        """float64, shape (n,): changes per second by a page's visits; 0 without a change or a second visit."""
         from bigcrawl.revisiting.change_rate import change_rate
 
         return np.array([0.0 if visit is None else change_rate(visit.history) for visit in self.visits])
@@ -159,7 +159,7 @@ def _by_quality(found: FoundUrls) -> Any:
 
 
 def _by_changes(found: FoundUrls) -> Any:
-    """As by quality, but a page that is due again counts by how much of it a day changes, at most all."""
+    """Score by quality, for known pages times the share of them that changes per day, at most 1."""
     is_known = np.array([visit is not None for visit in found.visits], dtype=np.bool_)
     scores = found.rank_scores * np.where(is_known, np.minimum(found.change_rates * 86_400, 1), 1)
     return np.where(found.are_traps, -1, priorities_of(scores))
@@ -170,7 +170,7 @@ def _by_depth(found: FoundUrls) -> Any:
 
 
 def as_given(found: FoundUrls) -> Any:
-    """Return the highest priority of the spider: the default if features collect votes."""
+    """Return the spider's highest priority; the default if features collect votes."""
     return found.given
 
 
@@ -242,7 +242,7 @@ class SafePrioritizer:
 
 
 def make_prioritizer(name: str) -> Prioritizer | None:
-    """Return the prioritizer that the setting names, after a trial; None for ""."""
+    """Return the prioritizer that the setting names, after a trial call; None for ""."""
     if not name:
         return None
     if name in PRIORITIZERS:

@@ -29,7 +29,7 @@ class RescoringRound:
         return bool(self._left)
 
     def begin(self, front: FrontQueues, later: Iterable[int], *, older_only: bool = False) -> None:
-        """Begin a round. With `older_only`, of the current turn only URLs in queues of another number of levels."""
+        """Begin a round. With `older_only`, it covers only the current turn's queues with another number of levels."""
         waiting = front.waiting_by_level()
         self._left = {level: n for level, n in waiting.items() if not older_only or front.are_older(level)}
         self._outdated = frozenset(later)

@@ -76,7 +76,7 @@ class TimedUrls:
         self._queues[KEPT].append(url)
 
     def release(self, now_s: int, urls_max: int) -> list[QueuedUrl]:
-        """Remove and return due URLs, earliest first: whole blocks until there are `urls_max` or more."""
+        """Remove and return due URLs, earliest first, in whole blocks, until there are at least `urls_max`."""
         released: list[QueuedUrl] = []
         for name, due_s in self._queues_until(now_s):
             if len(released) >= urls_max:

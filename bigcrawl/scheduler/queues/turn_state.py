@@ -46,9 +46,9 @@ QUANTUM_MAX = 1 << 16
 
 
 class OverBudgetQueue:
-    """The queues of generation n, which takes URLs, and of n - 1 while that is being re-read.
+    """The queues of generation n, which receives URLs, and of n - 1 while it is re-read.
 
-    Invariant: no other generation has URLs.
+    No other generation has URLs.
     """
 
     def __init__(self, queues: Queues, generation: int, *, is_rereading: bool) -> None:
@@ -143,7 +143,7 @@ class TurnState(NamedTuple):
     released_s: int = 0
 
     def wants_reread(self, over: OverBudgetQueue, *, starved: bool) -> bool:
-        """Whether to re-read the over-budget queue; `starved` if no turn has URLs although there is room."""
+        """Whether to re-read the over-budget queue. `starved` means that no turn has URLs, although there is room."""
         if over.is_rereading:
             return True
         if self.turn >= self.next_reread or (starved and not self.is_resting):

@@ -63,7 +63,7 @@ class UnrunnableUrls:
         return {method: count for method, count in {**found, DAMAGED: self._untried}.items() if count}
 
     def release(self, callbacks: Callbacks, urls_max: int) -> list[QueuedUrl]:
-        """Remove and return URLs that may be tried: whole blocks until there are `urls_max` or more."""
+        """Remove and return URLs that may be tried, in whole blocks, until there are at least `urls_max`."""
         released: list[QueuedUrl] = []
         for method, count in self.releasable(callbacks).items():
             queue, left = self._queues[queue_of(method)], count

@@ -122,7 +122,7 @@ class AtGates:
         return self.due_us or 1_000 * self.due_ms
 
     def go_to(self, stage: Stage) -> None:
-        """Set the stage. With `ENDED`, the URL has left this node, and no end is reported for it."""
+        """Set the stage. With `ENDED`, the URL has left this node without an end to report."""
         self.stage = stage
 
     def record_address(self, address: str) -> None:
@@ -151,7 +151,7 @@ class AtGates:
         self.gaps = gaps
 
     def await_turn(self, due_us: int) -> None:
-        """Set the due time in us, unless Redis granted the turn, whose time is in ms only."""
+        """Set the due time in us, unless Redis granted the turn, in ms."""
         if due_us > 1_000 * self.due_ms:
             self.due_ms, self.due_us = -(-due_us // 1_000), due_us
 

@@ -59,7 +59,7 @@ def address_or_none(body: bytes) -> tuple[str, int]:
 
 
 def look_at_link(body: bytes) -> tuple[str, int, int]:
-    """Return the URL, the depth and the spider's priority, which a queue may have changed."""
+    """Return the URL, the depth and the spider's priority, which the queue's priority may differ from."""
     url, depth, payload, _ = _decode_fields(body)
     if isinstance(payload, dict):
         payload = payload.get("priority")
@@ -122,7 +122,7 @@ def as_next_try(body: bytes, before: bytes) -> bytes:
 
 
 def with_known(body: bytes, known: bytes) -> bytes:
-    """Return the body of a URL's next visit: the body before any try, with new data about the page."""
+    """Return the body for a URL's next visit: its body before any try, with new data about the page."""
     *_, rest = _decode_fields(body)
     first = rest[1] if len(rest) > 1 else body
     return b"".join((_LIST_OF_4, _plain_part(first), _pack(known)))

@@ -41,7 +41,7 @@ class HeldUrl(InEngine):
         return self.again is not None and self.again.due_s != NO_MORE_S
 
     def record_detail(self, detail: int) -> None:
-        """Record the line of robots.txt, or the filter's rule, that ends the URL; 0 for none."""
+        """Record the detail of the outcome: the line of robots.txt, or the filter rule, that drops the URL; or 0."""
         self.detail = detail
 
     def record_retry(self, again: TimedUrl | None) -> None:

@@ -20,7 +20,7 @@ CONFIRMED_MAX = 512
 
 class PageStorage(Protocol):
     def is_flushed(self) -> bool:
-        """Whether it accepts pages. While it does not, nothing is fetched or acknowledged."""
+        """Whether pages can be stored. While they cannot, nothing is fetched or acknowledged."""
 
     @property
     def pages(self) -> int: ...
@@ -36,7 +36,7 @@ class PageStorage(Protocol):
 class Feeds(Protocol):
     @property
     def is_stuck(self) -> bool:
-        """Whether it accepts no more items, so that nothing should be fetched."""
+        """Whether items can no longer be stored, so that nothing should be fetched."""
 
     def flush(self) -> bool:
         """Make all items so far safe. If this returns False, their pages must not be acknowledged yet."""
@@ -66,12 +66,12 @@ class HeldUrls:
         return iter(list(self._held.values()))
 
     def tell_left_hosts_to(self, tell: Callable[[HeldUrl, int | None], None]) -> None:
-        """Call `tell` when a URL leaves whose host is shared, with the host's rest in ms, None if its fetch may run."""
+        """Call `tell` when a URL of a shared host leaves, with its host's rest in ms; None if its fetch may run."""
         self._tell_left = tell
 
     @property
     def unacknowledged(self) -> int:
-        """Ended URLs whose links, page or confirmation by Redis is outstanding."""
+        """Ended URLs that still lack their links in Redis, a safe page, or Redis's confirmation."""
         return len(self._ended) - self._confirmed
 
     def has_safe(self, count: int) -> bool:
@@ -143,7 +143,7 @@ class HeldUrls:
             self._confirmed = 0
 
     def forget_safe(self, running_ms: int) -> None:
-        """Forget the ends that Redis can no longer lose, by its running time."""
+        """Forget the ends that Redis can no longer lose, as it has run long enough."""
         while self._lately and self._lately[0].running_ms < running_ms - FORGETTABLE_MS:
             self._lately.popleft()
 
@@ -179,7 +179,7 @@ class HeldUrls:
         return [held for held, _, _ in self._lately]
 
     def lost_rests(self, partition: int, now_ms: int) -> dict[str, int]:
-        """Return hosts whose rest a rewound Redis may have lost, and the ms that are left of it."""
+        """Return the remaining rests in ms of hosts whose rest a rewound Redis may have lost."""
         left: dict[str, int] = {}
         for held, confirmed_ms, _ in self._lately:
             until_ms = confirmed_ms + (held.end.delay_ms if held.end else 0)

@@ -28,7 +28,7 @@ class InEngine(AtGates):
     ended_ms: int = 0  # monotonic
 
     def sha1_of(self, body: bytes) -> bytes | None:
-        """Return the known SHA-1 of the answer's body; None for another body, such as a decompressed one."""
+        """Return the SHA-1 of this body if it is the answer's; None for another one, such as a decompressed body."""
         payload = self.payload
         return payload[1] if payload is not None and payload[0] is body else None
 

@@ -89,7 +89,7 @@ _ROWS = np.dtype([("key", "<u8"), ("code", "<u2"), ("detail", "<u2")])
 
 
 def number_of(rule: str) -> int:
-    """Return a rule's number in the outcomes of pages that it dropped, from 1; 0 means no rule."""
+    """Return the number of a rule in outcomes of pages that it dropped, from 1; 0 means no rule."""
     return PAGE_RULES.index(rule) + 1
 
 
@@ -102,7 +102,7 @@ def detail_of(reason: str) -> int:
 
 
 def reason_of(detail: int) -> str | None:
-    """Return the reason in the detail of an outcome; None if it is something else."""
+    """Return the reason in the detail of an outcome; None if the detail is no reason."""
     return REASONS[detail - _FIRST] if _FIRST <= detail < _FIRST + len(REASONS) else None
 
 

@@ -195,7 +195,10 @@ class TimedFormatError(BigcrawlError):
 
 
 class TimedUrl(NamedTuple):
-    """A URL due again, in seconds since 1970. Of two copies with one `number` (of ends), only one counts."""
+    """A URL due again, in seconds since 1970.
+
+    Of two copies with one `number`, a count of its ends, only one is used.
+    """
 
     due_s: int
     number: int

@@ -37,7 +37,7 @@ ADDRESSES_CACHED: Final = 8_192
 
 
 class Blacklist:
-    """The entries in force; `opened` are the private addresses that the settings open, None for all of them."""
+    """The current entries; `opened` are the private addresses that the settings open, None for all of them."""
 
     def __init__(self, entries: Iterable[str], pld: Callable[[str], str], opened: str | None = None) -> None:
         self.entries = frozenset(entries)
@@ -118,7 +118,7 @@ def is_range(entry: str) -> bool:
 
 
 def in_force(settings: Iterable[str], live: Mapping[bytes, bytes]) -> tuple[frozenset[str], list[str]]:
-    """Return the entries in force, and a message for each invalid entry in Redis, which is ignored."""
+    """Return the current entries, and a message for each invalid entry in Redis, which is ignored."""
     entries, faults = set(settings), []
     for name, value in live.items():
         try:

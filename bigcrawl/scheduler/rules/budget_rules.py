@@ -181,7 +181,7 @@ class RuleBook:
         return {name: limit for name, limit in all_limits if limit}
 
     def _below(self, host: str, url: str) -> Limits:
-        """Return the limits of the host's directories and paths that a URL begins with; the longest has the word."""
+        """Return the limits of the host's directories and paths that contain the URL; the longest path wins."""
         target = url[url.find("/", url.find("//") + 2) :]
         found: dict[str, Limit] = {}
         for path, name, rule in self._directories[host]:

@@ -16,7 +16,7 @@ _ROW = "must be the name of a method, =, and a method of the spider or nothing, 
 
 
 class Callbacks:
-    """The methods of a spider; without a spider, all methods exist."""
+    """Which methods the spider has; without a spider, every method counts as existing."""
 
     def __init__(self, entries: Iterable[str], spider: object | None) -> None:
         self._spider = spider
@@ -30,7 +30,7 @@ class Callbacks:
             self._instead[old] = new
 
     def has(self, name: str) -> bool:
-        """Whether requests with this method need not wait: they can be run, or are dropped."""
+        """Whether requests with this method need not wait: the spider can run them, or they are dropped."""
         return name in self._instead or (name != DAMAGED and self._is_there(name))
 
     def drops(self, name: str) -> bool:

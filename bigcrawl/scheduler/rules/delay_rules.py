@@ -82,7 +82,7 @@ def parse_delay(limits: Mapping[str, object], where: str) -> DelayRule:
 def delays_in_force(
     settings: Mapping[str, DelayRule], live: Mapping[bytes, bytes]
 ) -> tuple[dict[str, DelayRule], list[str]]:
-    """Return the rules in force, and a message for each invalid rule in Redis, which is ignored."""
+    """Return the current rules, and a message for each invalid rule in Redis, which is ignored."""
     rules, faults = dict(settings), []
     for name, value in live.items():
         try:

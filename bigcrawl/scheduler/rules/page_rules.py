@@ -46,7 +46,7 @@ _read_length = re.compile(rb"[0-9]{1,18}").fullmatch
 
 class PageRules:
     def __init__(self, config: FilterConfig, where: str = "", charsets: Iterable[str] = ()) -> None:
-        """`where` says in errors what has the values; empty for the settings."""
+        """Error messages call the source of the values `where`; empty for the settings."""
         self._types = frozenset(_media_type(one, where or "BIGCRAWL_FILTER_MEDIA_TYPES") for one in config.media_types)
         self._strings = _parse_strings(config.strings, where or "BIGCRAWL_FILTER_STRINGS")
         self._charsets = frozenset(_charset(one, where) for one in charsets)
@@ -60,7 +60,7 @@ class PageRules:
         return not self._types or self._takes(media_type)
 
     def accepts_charset(self, charset: str) -> bool:
-        """Return whether a page of a charset is received; `charset` is any of its names."""
+        """Return whether pages of a charset are accepted; `charset` is any of its names."""
         return resolve_encoding(charset) in self._charsets
 
     def dropping_rule(self, text: Callable[[int], str]) -> str:
@@ -82,7 +82,7 @@ class PageRules:
 def parse_page_rules(
     written: Mapping[str, Mapping[str, object]], where: str = "BIGCRAWL_PAGE_RULES"
 ) -> dict[str, dict[str, PageRules]]:
-    """Return what rules say about pages, by normalised name; each is a filter of its own."""
+    """Return sites' rules for pages, by normalised name; each is a filter of its own."""
     rules: dict[str, dict[str, PageRules]] = {}
     for name, limits in written.items():
         normal, here = parse_rule_name(name, where), where if "line" in where else f"{where}[{name!r}]"
@@ -139,7 +139,7 @@ def _languages_of(names: tuple[str, ...]) -> Languages:
 
 
 class HeadRules:
-    """The rules in force; false if no URL is asked by HEAD."""
+    """The current rules; false if no URL gets a HEAD."""
 
     def __init__(self, config: Config) -> None:
         self._sought = RobotsMatcher(_rule_lines(config.filters.head_first)) if config.filters.head_first else None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def check_rules(path: str) -> None:
-    """Raise ConfigError for the first line with a name or value that may not be."""
+    """Raise ConfigError for the first line with an invalid name or value."""
     checks: dict[str, Callable[[Table, str], object]] = {
         BUDGETS: parse_rules,
         DELAYS: parse_delays,

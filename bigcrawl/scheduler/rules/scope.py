@@ -41,7 +41,7 @@ class CrawlScope:
         self._covers_directory = lru_cache(CACHED)(self._looks_up_directory)
 
     def leads_from(self, page: str = "") -> Callable[[str], bool]:
-        """Return the check whether canonical URLs found on a page are in scope; `page` is empty without a page."""
+        """Return a check whether canonical URLs found on a page are in scope; `page` is empty without a page."""
         if self.kind == ANY:
             return _is_in_any
         origin = page[: page.index("/", 8) + 1] if page and self.kind in (HOST, PLD) else ""

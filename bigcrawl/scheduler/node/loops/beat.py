@@ -65,12 +65,12 @@ class Beat(Loop):
         return BEAT_S if self._workload.is_starved else self._fed_s
 
     async def rest(self, rest_s: float) -> None:
-        """Rest, but look at once at what has arrived if there is nothing else to do."""
+        """Rest; if the node is idle, wake up as soon as entries arrive."""
         rest_s = together(asyncio.get_running_loop().time(), rest_s)
         await rest_until(self._came, 0 if self._workload.is_empty else rest_s, rest_s)
 
     async def go_on_during(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do long work, such as opening many partitions on a slow disk, and keep the leases meanwhile."""
+        """Renew the leases during long work, such as opening many partitions on a slow disk."""
         beating = asyncio.create_task(self._keep_saying_alive())
         try:
             await work
@@ -113,7 +113,7 @@ class Beat(Loop):
         return self._handout.rests and not self._outbox.waiting
 
     def _is_report_due(self, now_ms: int, at_ms: int) -> bool:
-        """Return whether to report without news; nodes with nothing to do report in the same seconds as others."""
+        """Return whether a report is due without any event; idle nodes report in the same seconds as others."""
         if now_ms < self._reported_ms + round(1000 * self._fed_s):
             return False
         is_awaited = self._last_hosts.is_all or self._control.is_watched  # the end, or what it does

@@ -34,7 +34,7 @@ class Fold(Loop):
         self._has_looked = False
 
     async def turn(self) -> float:
-        """Do one round, unless the pump must first bring Redis and this node in line."""
+        """Do one round, unless the pump must first reconcile Redis and this node."""
         self._has_looked = False
         if self._troubles.is_restarted or self._client.in_doubt:
             self._wake_pump()

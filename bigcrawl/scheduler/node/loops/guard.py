@@ -1,4 +1,4 @@
-"""The guard gives up the fetches under way once the node's lease is over, however long other loops wait."""
+"""The guard abandons the running fetches once the node's lease is over, even if other loops hang."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OVER_S = 0.25
 
 
 class Guard(Loop):
-    """`claim_partition` relies on this: a running node has no fetch under way once its lease is over."""
+    """`claim_partition` relies on it: a running node has no fetch in process once its lease is over."""
 
     name = "guard"
 

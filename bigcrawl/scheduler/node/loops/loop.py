@@ -41,11 +41,11 @@ class Loop:
         await asyncio.sleep(together(asyncio.get_running_loop().time(), rest_s))
 
     async def after_failure(self) -> None:
-        """Try to remove the cause of a failed round: Redis was away, or a partition was lost."""
+        """Try to remove the cause of a failed round: an unreachable Redis, or a lost partition."""
 
 
 class Haste:
-    """Whether an idle node's loop should run often: for a few rounds, in which a small crawl can end."""
+    """Whether an idle node's loop should run often: for its first idle rounds, in which a small crawl can end."""
 
     def __init__(self) -> None:
         self._rounds = 0

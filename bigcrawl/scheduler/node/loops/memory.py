@@ -23,7 +23,7 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 
 
 def tame_memory() -> None:
-    """Set the garbage collector and malloc for a long run, unless the project has. Needs a running loop."""
+    """Set up the garbage collector and malloc for a long run, unless the project has. Needs a running loop."""
     _tame_garbage_collector()
     _tame_malloc()
 

@@ -90,7 +90,7 @@ class Pump(Loop):
         return PUMP_BUSY_S if moved else self._until_it_may_pay_s(is_done=True)
 
     def _until_it_may_pay_s(self, *, is_done: bool = False) -> float:
-        """Return how long to rest until a round trip may pay. With `is_done`, all that could be sent was sent."""
+        """Return how long to rest until a round trip may be worthwhile. `is_done`: nothing is left to send."""
         if len(self._handout.in_process) or self._held.unacknowledged:
             return PUMP_BUSY_S
         if len(self._held) > self._handout.buffer.waiting + self._speed.waiting_long:
@@ -137,7 +137,7 @@ class Pump(Loop):
         return await self._exchange.run(acknowledge=self._engine.may_acknowledge(), urls_max=0)
 
     async def end_and_take(self) -> bool:
-        """Acknowledge what is safe, and fill the room with new URLs. Return whether there was any work."""
+        """Acknowledge safe pages, and take URLs for the free room. Return whether there was any work."""
         exchange, room = self._exchange, self._room
         urls_max = room.urls()
         moved = await exchange.run(

@@ -1,4 +1,4 @@
-"""Brings Redis and this node in line after a restart of Redis, which may have lost its last second."""
+"""Reconciles this node with a restarted Redis, which may have lost its last second."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Recovery:
         logger.info("Redis was restarted; partitions were claimed again and reconciled with it")
 
     async def _send_again(self) -> None:
-        """Send links and dead letters. A full Redis gets links later: ends and steps must make room first."""
+        """Send links and dead letters. A full Redis gets links later, after ends and steps have made room."""
         self._outbox.send_again()
         self._observers.send_again()
         await refusal_of(self._outbox.flush(self._client))

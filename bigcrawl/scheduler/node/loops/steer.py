@@ -1,4 +1,4 @@
-"""Carries out orders to the running crawl, and adapts its speed and its number of concurrent fetches."""
+"""Carries out orders to the running crawl, and adjusts its speed and its number of concurrent fetches."""
 
 from __future__ import annotations
 

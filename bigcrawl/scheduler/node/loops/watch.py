@@ -87,7 +87,7 @@ class Watch(Loop):
         return self._workload.is_idle(self._ownership)
 
     def _begin_look(self) -> bool:
-        """Return whether to search for the end now. Without events since the last search, that can wait."""
+        """Return whether to check for the end now. Without events since the last check, that can wait."""
         now_ms, mark = self._clock.monotonic_ms(), self._activity.mark
         is_same = mark == self._activity_then
         if self._progress.is_finished:

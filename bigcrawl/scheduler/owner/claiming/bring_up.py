@@ -1,4 +1,4 @@
-"""Brings Redis and the disk of a newly claimed partition into agreement.
+"""Reconciles a newly claimed partition's disk with Redis.
 
 The disk is ahead of Redis if a crash happened between commit and admission, or if Redis has forgotten its last
 admissions (`durability`). Then the batches kept on disk are offered again; Redis accepts each number once. The disk is
@@ -37,7 +37,7 @@ FORGET_AT_ONCE = 10_000  # keys; 80 KB in one call
 
 
 def inbox_looks(client: RedisClient) -> QuestionBatcher[tuple[PartitionKeys, str], Ready]:
-    """Return a batcher that advances a partition's inbox to an entry and then reads which of its hosts are ready."""
+    """Return a batcher that advances a partition's inbox to an entry, and then reads which of its hosts are ready."""
 
     async def ask_all(asked: list[tuple[PartitionKeys, str]]) -> list[Ready]:
         await client.run([scripts.advance_inbox(keys, inbox_id) for keys, inbox_id in asked])
@@ -56,7 +56,7 @@ async def bring_up(
     claim: GrantedClaim,
     connections: int,
 ) -> InRedis:
-    """Bring Redis and disk of a newly claimed partition into agreement. Return its state in Redis.
+    """Reconcile a newly claimed partition's disk with Redis. Return its state in Redis.
 
     Raises:
         OwnershipLostError: another node has claimed the partition since.
@@ -106,10 +106,10 @@ async def go_on_with_older(client: RedisClient, keys: PartitionKeys, identity: I
 async def _offer_again(
     client: RedisClient, keys: PartitionKeys, identity: Identity, disk: Partition, admitted: int, connections: int
 ) -> None:
-    """Offer again the batches that Redis has not admitted yet, or has forgotten.
+    """Offer the batches again that Redis has not admitted yet, or has forgotten.
 
-    URLs that have ended since are left out. An old batch has only keys left, so its URLs cannot be offered. They
-    are removed from URLSeen, so that they count as new when a page links to them.
+    URLs that have ended since are left out. An old batch has only keys left, so its URLs cannot be offered. They are
+    removed from URLSeen, so that they count as new when a page links to them.
     """
     batches = await asyncio.to_thread(lambda: list(disk.committed.batches(admitted)))
     ended = await asyncio.to_thread(_ended_of, disk, batches)
@@ -135,7 +135,7 @@ async def _forget_lost(
 
 
 def _ended_of(disk: Partition, batches: Sequence[AdmitBatch]) -> set[int]:
-    """Return the sequence numbers of ended URLs, except those that are fetched each time they are found."""
+    """Return the sequence numbers of ended URLs, except those that are fetched whenever they are found."""
     rows = [row for batch in batches for row in _by_seq(batch) if not row[1].flags & UNCHECKED]
     ended = disk.have_ended([url for _, url in rows])
     return {seq for (seq, _), has_ended in zip(rows, ended.tolist(), strict=True) if has_ended}

@@ -45,7 +45,7 @@ RELEASED, NOT_OURS = 1, 0
 
 
 class Claims:
-    """`has_claimed` says whether Redis may name this node as an owner."""
+    """Claims partitions; `has_claimed` says whether Redis may name this node as an owner."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Claims:
 
     @property
     def being_opened(self) -> Mapping[int, Identity]:
-        """The partitions that are claimed but not open yet; their leases must be renewed meanwhile."""
+        """The partitions that are claimed but not yet open; their leases must be renewed too."""
         return self._opening
 
     async def reclaim_all(self) -> None:
@@ -142,7 +142,7 @@ class Claims:
         del self._opening[partition]
 
     async def _set_apart(self, partition: int, identity: Identity, before: OwnedPartition | None, mark: str) -> None:
-        """Mark and release a won partition that cannot be opened, so that no other node tries."""
+        """Mark and release a claimed partition that cannot be opened, so that no other node tries."""
         if before is not None:
             self._table.remove_lost(before)
         keys = partition_keys(self._config.crawl.name, partition)
@@ -211,7 +211,7 @@ class PartitionReleases:
         await self._let_go(free, [owned.publish() for owned in free])
 
     async def _let_go(self, free: list[OwnedPartition], last_counts: list[scripts.Call[Any]]) -> None:
-        """Release partitions in Redis. One with taken URLs in Redis stays, because a take may be under way."""
+        """Release partitions in Redis. Those with taken URLs there stay, because a take may not have arrived yet."""
         for owned in free:
             owned.drain()
         calls = [scripts.release_partition(owned.keys, owned.identity) for owned in free]

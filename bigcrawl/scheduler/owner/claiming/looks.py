@@ -124,7 +124,7 @@ class PartitionPolls:
         return [portion[at] for portion, places in zip(portions, lost, strict=True) for at in places]
 
     async def _renew_block_leases(self, owned: list[OwnedPartition]) -> list[list[OwnedPartition]]:
-        """Renew the node's block leases. Return the partitions of each block whose lease has others in Redis."""
+        """Renew the node's block leases. Return the partitions of blocks that have other members in Redis."""
         blocks: defaultdict[str, list[OwnedPartition]] = defaultdict(list)
         for each in owned:
             blocks[each.keys.leases].append(each)

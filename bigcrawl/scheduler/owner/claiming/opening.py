@@ -80,7 +80,7 @@ class Opener:
         return there
 
     async def trimmed_up_to(self, partitions: Sequence[int]) -> dict[int, str]:
-        """Return, by partition, the entry and batch up to which Redis may have dropped data; empty for none."""
+        """Return, by partition, the last entry and batch that Redis may have dropped; empty if none."""
         keys = [partition_keys(self._crawl.name, partition).state for partition in partitions]
         texts = await self._client.commands([("HGET", key, "trimmed") for key in keys])
         return {p: (text or b"").decode() for p, text in zip(partitions, texts, strict=True)}
@@ -164,6 +164,6 @@ class Opener:
 
 
 def is_older(manifest: Manifest, trimmed: str) -> bool:
-    """Return whether Redis may have dropped data that the manifest's files lack."""
+    """Return whether Redis may have dropped data that these files do not have."""
     inbox_id, _, batch = trimmed.partition(" ")
     return bool(trimmed) and (id_order(manifest.inbox_id) < id_order(inbox_id) or manifest.batch_number < int(batch))

@@ -50,7 +50,7 @@ class DueHeap(Generic[D]):
         return heap[0][0] if heap else NEVER_MS
 
     def take_due(self, until_ms: int) -> Iterator[D]:
-        """Take out the due partitions, earliest first. Each stays out until it is noted again."""
+        """Remove and return the due partitions, earliest first. Each stays out until it is added again."""
         taken = set()
         while self._heap and self._heap[0][0] <= until_ms:
             due_ms, _, partition = heappop(self._heap)
@@ -81,7 +81,7 @@ class TakenFromPartition:
                 self._due_heap.add_partition(self)
 
     def record_asked(self) -> None:
-        """Begin a request to Redis. Its reply does not cover times noted from now on."""
+        """Begin a request to Redis. Its reply does not cover due times recorded from now on."""
         self._due_by_ms = NEVER_MS
 
     def record_answer(self, due_ms: int) -> None:
@@ -94,7 +94,7 @@ class TakenFromPartition:
             self._due_heap.add_partition(self)
 
     def record_take(self, asked: int, given: int, *, is_more_due: bool) -> None:
-        """Adapt the share to a reply, so that calls are few and little room is reserved in vain."""
+        """Adapt the share to a reply, to make few calls and reserve little room in vain."""
         self.take_share = min(TAKE_MAX, 2 * asked) if is_more_due and given == asked else max(1, given)
 
 

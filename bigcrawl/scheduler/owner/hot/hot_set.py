@@ -30,7 +30,7 @@ LOOK_MS = 60_000  # away hosts are read again after this time, even if Redis has
 
 
 class InRedis(NamedTuple):
-    """A partition's URLs in Redis. None of them is taken.
+    """A partition's URLs in Redis, when none of them is taken.
 
     Attributes:
         due_in_ms: how soon the first host is due; None if no URL waits.
@@ -51,7 +51,7 @@ class AwayHosts:
     """
 
     def __init__(self, *, may_be_some: bool = True) -> None:
-        """`may_be_some`: whether to read the hosts at the first look, even if Redis has counted no change."""
+        """With `may_be_some`, read the hosts at the first poll, even if Redis has counted no change."""
         self.hot_max: Mapping[str, int] = {}
         self.given_up: frozenset[str] = frozenset()
         self._changes = 0
@@ -76,7 +76,7 @@ class AwayHosts:
         return self._changes
 
     def replace_hosts(self, hot_max: Mapping[str, int]) -> None:
-        """Replace the hosts. A maximum of 0 means that the crawl does not wait for the host."""
+        """Replace the hosts. A maximum of 0 means that the crawl does not wait for a host."""
         self.hot_max = hot_max
         self.given_up = frozenset(host for host, urls in hot_max.items() if not urls)
 
@@ -84,7 +84,7 @@ class AwayHosts:
         self._changes_read, self._read_ms = changes, now_ms
 
     def look_again(self) -> None:
-        """Read the hosts again at the next look, because Redis or the blacklist has changed."""
+        """Read the hosts again at the next poll, because Redis or the blacklist has changed."""
         self._changes_read = -1
 
 
@@ -125,7 +125,7 @@ class HotSet:
 
     @property
     def urls_of_others(self) -> int:
-        """Hot URLs without the next tries of hosts that are away, which must not keep other hosts out."""
+        """Hot URLs, without the next tries of hosts that are away: these must not displace other hosts."""
         return self.urls - self._next_tries
 
     @property
@@ -134,7 +134,7 @@ class HotSet:
         return len(self.by_host) - self._next_tries
 
     def are_all(self, fails: Callable[[str], bool]) -> bool:
-        """Whether every hot URL belongs to a host that is away, or for which `fails` returns true."""
+        """Whether every hot URL belongs to a host that is away, or that `fails` accepts."""
         away = self._away.hot_max
         return all(host in away or fails(host) for host in self.by_host)
 
@@ -186,7 +186,7 @@ def admit_call(
     ended: Collection[int] = (),
     head_start_ms: int = 0,
 ) -> scripts.Call[bool]:
-    """Return the call that admits a batch without the URLs numbered in `ended`; keys alone use up its number."""
+    """Return the call that admits a batch without the URLs numbered in `ended`; of a batch of keys, only its number."""
     rows = [
         (url.host, order_of(url.priority, batch.first_seq + i), pack_member(batch.first_seq + i, url))
         for i, url in enumerate(batch.urls if batch.has_text else ())

@@ -37,14 +37,14 @@ class HotShare:
 
     @property
     def urls(self) -> int:
-        """The share of a host; at least 1."""
+        """How many hot URLs a host may have; at least 1."""
         if self._rest_ms * self._urls_max <= HOT_MS:
             return self._urls_max
         return max(1, ceil(HOT_MS / self._rest_ms))
 
 
 class LatenessCheck:
-    """Whether a node is behind with due hosts. At most 1/`extra_divisor` of the hot set may be extra URLs."""
+    """Whether a node is late for due hosts. At most 1/`extra_divisor` of the hot set may be extra URLs."""
 
     def __init__(self, late_ms: Callable[[], float]) -> None:
         self._late_ms = late_ms
