@@ -103,5 +103,5 @@ def _keep_installed_loop(settings: BaseSettings) -> None:
 
 
 def _is_one_look(crawler: Crawler) -> bool:
-    """Return whether one of Scrapy's commands fetches single pages and runs no crawl."""
+    """Return whether the command is one of Scrapy's that fetch single pages without a crawl."""
     return crawler.spider is None or crawler.spidercls.start.__module__.startswith("scrapy.commands.")

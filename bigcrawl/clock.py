@@ -29,7 +29,7 @@ def time_text(time_ms: int, between: str = " ") -> str:
 
 
 def length_text(seconds: float, digits: int = 0) -> str:
-    """Return a length of time as text, in the largest unit that it has two of."""
+    """Return a duration as text, in the largest unit of which it has at least two."""
     for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:,.{digits}f} {unit}"

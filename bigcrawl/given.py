@@ -1,4 +1,4 @@
-"""Loads annexes and objects that settings name, and checks values of users at once, where an error shows the place."""
+"""Loads annexes and objects that settings name, and checks users' values early, where an error shows their place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def whole_number(value: Any) -> int:
-    """Return a whole number of any type, numpy's too, as an int; or raise ValueError with text to follow its name."""
+    """Return any whole number, even numpy's, as an int; or raise ValueError with text that follows its name."""
     if type(value) is int:
         return value
     number = float(value) if isinstance(value, Real | np.bool_) else math.nan
@@ -37,7 +37,7 @@ def import_object(setting: str, path: str) -> Any:
 
 
 def made_callable(setting: str, said: object, found: object) -> Callable[..., Any]:
-    """Return `found`, or an instance if it is a class; `said` is the setting's value. Raises ConfigError."""
+    """Return `found`, or an instance of it if it is a class; `said` is the setting's text. Raises ConfigError."""
     if isinstance(found, type):
         try:
             found = found()
@@ -58,7 +58,7 @@ def odd_name(arguments: dict[Any, Any] | None) -> object | None:
 
 
 def no_method(path: str, function: object) -> str:
-    """Return what to do about a function that other processes cannot find, as text that follows `path`."""
+    """Return advice about a function that other processes cannot find, as text that follows `path`."""
     return (
         f"is {function!r}, which other processes cannot find: make it a method of the spider and write "
         f"{path}=self.NAME; what a lambda or a nested function has of its surroundings goes into cb_kwargs"

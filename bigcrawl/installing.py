@@ -1,4 +1,4 @@
-"""Installs the frontier in a crawl's settings; if a setting is wrong, only what ends the crawl at its start."""
+"""Installs the frontier in a crawl's settings; with a wrong setting, only an extension that ends the crawl."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def _check_settings(config: Config, delay_rules: Mapping[str, Mapping[str, objec
 
 
 def _drops_pages(filters: FilterConfig) -> bool:
-    """Return whether a filter drops pages. Raise ConfigError if one is invalid, also of those that drop links."""
+    """Return whether any filter drops pages. Raise ConfigError if any filter, of pages or links, is invalid."""
     if filters == FilterConfig():
         return False
     from bigcrawl.scheduler.rules.link_rules import LinkRules
@@ -274,7 +274,7 @@ def _speak_of_feeds(settings: BaseSettings) -> None:
 
 
 def _keep_log_short(settings: BaseSettings, *, has_summary: bool) -> None:
-    """Keep out of the log what nobody reads about single pages, and what the summary shows."""
+    """Omit from the log lines about single pages, and the stats that the summary shows."""
     settings.set("LOG_FORMATTER", LogFormatter, "addon")
     if has_summary:
         settings.set("STATS_DUMP", False, "addon")

@@ -110,7 +110,7 @@ def _serving_simulated_web(directory: Path, log: Path) -> Iterator[None]:
 
 
 def _check_access_log(directory: Path, log: Path) -> int:
-    """Compare the access log with the known answer; a crawl that was stopped may only lack pages."""
+    """Compare the access log with the known answer; a stopped crawl may only lack pages."""
     from bigcrawl_simweb.__main__ import main as simweb
 
     is_finished, may_repeat = asyncio.run(_read_crawl_state(SIMWEB_NAME))

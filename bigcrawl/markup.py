@@ -94,7 +94,7 @@ def attributes_of(written: str) -> dict[str, str]:
 
 
 def anchors_of(written: str) -> list[dict[str, str]]:
-    """Return the attributes of an `<a>` without `>` and of those within it. Source: Nexplorer §3.3.2."""
+    """Return the attributes of an `<a>` that lacks its `>`, and of each `<a>` within it. Source: Nexplorer §3.3.2."""
     anchors: list[dict[str, str]] = [{}]
     for name, quoted, single, bare in find_attributes(written[:UNCLOSED_CHARS_MAX]):
         begun = _find_tag_within(bare)
@@ -107,7 +107,7 @@ def anchors_of(written: str) -> list[dict[str, str]]:
 
 
 def title_within(text: str, looks_max: int) -> str:
-    """Return the text of a page's title, but for an SVG picture's, in its first `TITLE_CHARS_MAX`; empty if none."""
+    """Return a page's title, not an SVG picture's, from its first `TITLE_CHARS_MAX`; empty if there is none."""
     ends, foreign = TagEnds(), Foreign(text)
     for name, _, _ in tags(text, looks_max, ends, ("title",)):
         if name == "title" and not foreign.reach(ends.last):
@@ -127,7 +127,7 @@ def resolved(text: str) -> str:
 
 
 def _meant(reference: re.Match[str]) -> str:
-    """Resolve a character reference in an attribute; without a semicolon it may be part of a query."""
+    """Resolve a character reference in an attribute; without a semicolon, it may be part of a query instead."""
     name, end = reference.groups()
     if name is None:
         return unescape(reference[0]) if len(reference[0]) <= _NUMBER_LONGEST else "\ufffd"

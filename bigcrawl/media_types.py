@@ -62,7 +62,7 @@ def is_binary(body: bytes) -> bool:
 
 
 def type_told(values: Sequence[bytes] | None) -> str:
-    """Return the last readable type in Content-Type headers, lower case, without parameters; empty if there is none."""
+    """Return the last readable type in Content-Type headers, in lower case without parameters; empty without any."""
     if not values:
         return ""
     return _known_type(values[0] if len(values) == 1 else b",".join(values))

@@ -22,12 +22,12 @@ _PASSING: Final = FULL | {errno.ESTALE, errno.ETIMEDOUT, errno.ENOTCONN, errno.E
 
 
 def opener(path: str, flags: int) -> int:
-    """Create files for their owner only; an opener for `open`."""
+    """Create files that only their owner can read; an opener for `open`."""
     return os.open(path, flags, FILE_MODE)
 
 
 def name_part() -> str:
-    """Return a random part of a name; process numbers are not unique on a shared disk."""
+    """Return a random part of a file name; process numbers are not unique on a shared disk."""
     return secrets.token_hex(8)
 
 
@@ -35,7 +35,7 @@ def name_part() -> str:
 def whole_file(
     path: Path, mode: int = FILE_MODE, place: Callable[[Path, Path], object] = os.replace
 ) -> Iterator[BinaryIO]:
-    """Yield a file that is synced and gets its name after the block; an error leaves none. `os.link` replaces none."""
+    """Yield a file that is synced and named after the block; an error leaves no file, and none is replaced."""
     part = path.with_name(f"{path.name}.{name_part()}.tmp")
     try:
         with open(part, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
@@ -78,7 +78,7 @@ def gone(directory: str | os.PathLike[str]) -> TransientStoreError:
 
 
 def disk_error(what: str, error: OSError, setting: str) -> BigcrawlError:
-    """Return the error for a setting's directory; a TransientStoreError if the disk is full or away."""
+    """Return the error for a setting's directory; a TransientStoreError if the disk is full or unreachable."""
     if error.errno in _PASSING:
         remedy = "make room there" if error.errno in FULL else "check that it is mounted, and that its server answers"
         return TransientStoreError(f"{what}: {error}; {remedy}, or name another directory ({setting})")

@@ -79,7 +79,7 @@ def adopt_attributes(settings: BaseSettings, spider: object) -> None:
 
 
 def speak_of_unused(settings: BaseSettings) -> None:
-    """Log what to use instead of each setting that the project has set without effect."""
+    """Log, for each project setting that has no effect, what to use instead."""
     for name, instead in INSTEAD.items():
         as_ever = (_DEFAULTS.get(name), _AS_EVER.get(name))
         if name == _FINGERPRINTER and (settings.getbool("BIGCRAWL_FINGERPRINTS") or not _is_projects(settings, name)):
@@ -100,7 +100,7 @@ def speak_of_delay(settings: BaseSettings, host_delay_s: float) -> None:
 
 
 def with_slots(settings: BaseSettings, rules: Mapping[str, Mapping[str, object]]) -> dict[str, Mapping[str, object]]:
-    """Return the delay rules with those of DOWNLOAD_SLOTS added, and log what becomes of each slot."""
+    """Return the delay rules with those of DOWNLOAD_SLOTS added, and log the effect of each slot."""
     found = dict(rules)
     for name, slot in settings.getdict("DOWNLOAD_SLOTS").items():
         where = f"DOWNLOAD_SLOTS[{name!r}]"
@@ -121,7 +121,7 @@ def with_slots(settings: BaseSettings, rules: Mapping[str, Mapping[str, object]]
 
 
 def crawl_name_of(spider: str) -> str:
-    """Return the name for a spider's crawl: two spiders of a project must not fetch each other's URLs."""
+    """Return the name for a spider's crawl. Two spiders of a project need two, or they would share their URLs."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", spider).lstrip("._-")[:100] or "crawl"
 
 
@@ -131,7 +131,7 @@ def is_set(settings: BaseSettings, name: str) -> bool:
 
 
 def _is_projects(settings: BaseSettings, name: str) -> bool:
-    """Return whether more than an add-on has set a setting."""
+    """Return whether the project or command line, not only an add-on, has set a setting."""
     return (settings.getpriority(name) or 0) > SETTINGS_PRIORITIES["addon"]
 
 

@@ -1,4 +1,4 @@
-"""The rows of the tables of settings, stats and limits, which features have too."""
+"""The row types of the tables of settings, stats and limits; features have such rows too."""
 
 from __future__ import annotations
 

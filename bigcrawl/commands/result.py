@@ -15,7 +15,7 @@ YELLOW: Final = "33"
 
 
 def wants_colour() -> bool:
-    """Whether standard output is a terminal that shows colours, and nobody objects (https://no-color.org)."""
+    """Whether standard output is a terminal with colours and NO_COLOR is unset (https://no-color.org)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -43,7 +43,7 @@ def table_lines(widths: Mapping[str, int], rows: Iterable[Iterable[str]]) -> lis
 
 
 def wrapped_lines(line: str, indent: int, width: int = 80) -> list[str]:
-    """Divide a line between words, so that it keeps to the width; further ones are indented."""
+    """Wrap a line between words to the width; further lines are indented."""
     if len(line) <= width:
         return [line]
     found = textwrap.wrap(line[indent:], width - indent, break_long_words=False, break_on_hyphens=False)

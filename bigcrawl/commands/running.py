@@ -79,7 +79,7 @@ def parse_action(
 
 
 def run_action(config: Config, name: str, opts: argparse.Namespace) -> Result:
-    """Run an action with what `parse_action` returned. It may wait for Redis, disks and nodes."""
+    """Run an action with the result of `parse_action`. It may wait for Redis, disks and nodes."""
     result: Result = ACTIONS[name].load()(config, opts.words, opts)
     return result
 
@@ -131,7 +131,7 @@ def actions_overview(program: str = PROGRAM) -> str:
 
 
 def only_crawl(config: Config) -> str:
-    """Return the name of the only crawl here, or if there is none, the configured name, which Redis may know."""
+    """Return the name of the only crawl here; without any, the configured name, which Redis may know."""
     from bigcrawl.views.opened_crawl import crawls_here
 
     names = crawls_here(config)

@@ -242,7 +242,7 @@ class CrawlConfig(Group):
 
 
 class CloseRateConfig(Group):
-    """When a crawl is closed as too slow: at fewer than `pages_per_s` over `span_ms`; with 0, never."""
+    """When to close a slow crawl: below `pages_per_s` for `span_ms`; 0 means never."""
 
     pages_per_s: float = setting(
         "BIGCRAWL_CLOSE_RATE",

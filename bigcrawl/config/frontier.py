@@ -15,7 +15,7 @@ def concurrency_of(given: Mapping[str, Any]) -> int:
 
 
 class FilterConfig(Group):
-    """Which links are followed and which pages are dropped. Empty values drop nothing; `function` is an import path."""
+    """Filters of links and pages. Empty values drop nothing; `function` is an import path."""
 
     scope: str = setting(
         "BIGCRAWL_SCOPE",
@@ -135,7 +135,7 @@ _BY_LINKS = ("in-degree", "rank", "quality", "changes")
 
 
 class FrontierConfig(Group):
-    """Sizes and times of inbox, partitions and URLs in Redis; per crawl unless the name says otherwise."""
+    """Sizes and times of inboxes, partitions and URLs in Redis, for the whole crawl unless a name says otherwise."""
 
     url_bytes_max: int = setting(
         "BIGCRAWL_URL_BYTES_MAX",
@@ -315,7 +315,7 @@ class FrontierConfig(Group):
 
     @property
     def counts_links(self) -> bool:
-        """Whether the prioritizer may use in-degrees, so that links between PLDs must be counted."""
+        """Whether links between PLDs must be counted, because the prioritizer may use in-degrees."""
         return self.prioritizer in _BY_LINKS or "." in self.prioritizer
 
 

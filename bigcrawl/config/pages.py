@@ -1,4 +1,4 @@
-"""Settings of stored pages: checks of where WARC files go, and the files that pages are read from."""
+"""Settings of stored pages: where WARC files are written and moved, and the files that a crawl reads pages from."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def warc_indexes(kinds: Sequence[str]) -> tuple[str, ...]:
 
 
 def check_warc_store(url: str | None, warc_dir: Path | None) -> None:
-    """Raise ConfigError if full WARC files cannot be moved to this store; None leaves them on disk."""
+    """Raise ConfigError if complete WARC files cannot be moved to this store; None means that they are not moved."""
     if url is None:
         return
     if warc_dir is None:

@@ -50,7 +50,7 @@ class Config(Group):
     Attributes:
         features: the features' groups, by class.
         alike: settings that must be equal on all nodes, except defaults, cut if long.
-        in_force: settings that a process needs to show the crawl, except defaults.
+        in_force: non-default settings that a process needs to show the crawl.
     """
 
     crawl: CrawlConfig = part(CrawlConfig)
@@ -108,7 +108,7 @@ def read_dns(settings: Mapping[str, Any]) -> DnsConfig:
 
 
 def with_settings(config: Config, in_force: Mapping[str, Any]) -> Config:
-    """Return the configuration for a process that shows a crawl: a node's settings, and its own paths and addresses."""
+    """Return the configuration of a process that shows a crawl: the node's settings with this process's paths."""
     theirs = read_config({name: value for name, value in in_force.items() if name in BY_NAME or name in _SCRAPYS})
     return theirs.replace(
         crawl=config.crawl.replace(**{name: getattr(theirs.crawl, name) for name in _OF_THE_CRAWL}),

@@ -33,7 +33,7 @@ _find_words = re.compile(r'(?:[^\s"]|"[^"]*")+').findall
 
 
 class RulesLine(NamedTuple):
-    """A line of the file: what it says of a name, by the settings whose tables that belongs to."""
+    """A line of the file: its site's name, and its values by setting."""
 
     number: int
     name: str
@@ -108,7 +108,7 @@ def _number(value: str) -> object:
 
 
 def with_rules(path: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Return settings with the file's rules in their tables."""
+    """Return the settings with the file's rules added to their tables."""
     tables: dict[str, dict[str, dict[str, object]]] = {name: {} for name in (BUDGETS, DELAYS, PAGES)}
     for row in read_rules(path):
         for table, limits in row.tables.items():

@@ -1,4 +1,4 @@
-"""Converts a project's settings to the types of their rows, and checks their bounds."""
+"""Converts a project's settings to their declared types, and checks their bounds."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _list_of_text(setting: Setting, text: str) -> Any:
 
 
 def _lines_of(setting: Setting, path: str) -> list[str]:
-    """Return the lines without comments, which begin with a `#` at the start or after a blank."""
+    """Return the lines without comments. A comment starts at a `#` that begins the line or follows a blank."""
     try:
         text = read_text(Path(path))
     except (OSError, ValueError) as error:

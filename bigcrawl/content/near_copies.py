@@ -33,7 +33,7 @@ SLOTS: Final = 3
 
 
 class NearCopies(NamedTuple):
-    """Unordered verdicts: contents, a page with each, and the page that each nearly copies."""
+    """Verdicts in no particular order: contents, a page with each, and the page that each nearly copies."""
 
     contents: Rows
     pages: Rows
@@ -50,7 +50,7 @@ def find_near(
 ) -> NearCopies:
     """Find near copies among these contents and earlier ones, and add the others.
 
-    Repeated rows have the same verdicts. Contents of one page are never copies of each other. `commit` is called once
+    Repeated rows get the same verdicts. Contents of one page are never copies of each other. `commit` is called once
     per slot. Sketches are similar if they show at least `similarity`.
     """
     found: list[_FoundCopies] = []

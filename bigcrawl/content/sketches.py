@@ -97,7 +97,7 @@ def sketches_of_shingles(shingles: Shingles) -> Sketches:
 
 
 def _least_of(hashes: HashArray, counts: npt.NDArray[np.intp]) -> HashArray:
-    """Return the least hash of each page and range, shape (pages, PLACES)."""
+    """Return the least hash in each range of each page, shape (pages, PLACES)."""
     least = np.full(len(counts) * PLACES, _NONE, dtype=np.uint32)
     places = np.arange(0, len(least), PLACES).repeat(counts)
     places += (hashes >> _HIGH) * _PLACES >> _HIGH
@@ -136,7 +136,7 @@ def _numbers_of(packed: Packed) -> npt.NDArray[np.int64]:
 
 
 def _expected_hashes(share: float, ranges: int) -> float:
-    """Return how many hashes leave this share of ranges without one, on average."""
+    """Return the average number of hashes that leave this share of the ranges empty."""
     return -ranges * math.log(share)
 
 
@@ -160,7 +160,7 @@ assert GAP_BYTES > SHINGLE_BYTES, "the last shingle of a text has nothing of the
 
 
 class Shingles(NamedTuple):
-    """The shingles of several pages, up to `ends`; a page has one for each word."""
+    """The shingles of several pages, up to each page's end in `ends`; a page has one for each word."""
 
     hashes: HashArray
     ends: npt.NDArray[np.intp]

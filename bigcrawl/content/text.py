@@ -107,7 +107,7 @@ def _bits_of(mask: MaskArray) -> NumberArray:
 
 
 def _keep_gaps(kept: MaskArray, bodies: Sequence[bytes]) -> list[int]:
-    """Mark the gaps as kept, and return the ends of pages among kept bytes."""
+    """Mark gaps between words as kept, and return where each page ends among the kept bytes."""
     ends = []
     kept[: len(_GAP)] = True
     counted = end = 0

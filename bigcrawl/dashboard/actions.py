@@ -46,7 +46,7 @@ class ReadAction:
         words, fixed: the fixed words, which come first, and fixed options without a value.
         words_max: how many further words are permitted; 0 if words would change something.
         reads_files: whether the action may wait for the state directory's disk, or for another server.
-        read, ask: run in place of the action; `ask` with the crawl.
+        read, ask: functions that replace the action; `ask` takes the crawl.
     """
 
     options: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ def read_history_since(config: Config, options: Mapping[str, str]) -> dict[str, 
 
 
 def read_disks(config: Config, _options: Mapping[str, str]) -> dict[str, Any]:
-    """Return size and free space, in bytes, of the disks of state directory and WARC files, if they answer."""
+    """Return size and free space, in bytes, of the disks of the state directory and the WARC files, if they answer."""
     places = {"state": config.crawl.state_dir, "warc": config.crawl.warc_dir}
     found = {}
     for name, path in places.items():
@@ -115,7 +115,7 @@ CHANGES: Final[dict[str, tuple[str, ...]]] = {
 
 
 class ActionCall(NamedTuple):
-    """A checked call of an action; an option without value has None."""
+    """A checked call of an action; an option without a value maps to None."""
 
     name: str
     words: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Keeps a crawl open between frequent queries, for `KEPT_S`: another crawl may have replaced it."""
+"""Keeps a crawl open between frequent queries, for `KEPT_S` at most, as another crawl may have replaced it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class KeptCrawl:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Let the actions of this thread ask this crawl, and close it at the end."""
+        """Make this thread's actions use the open crawl, and close it at the end."""
         with keeping_open(self.query):
             yield
         self.close()

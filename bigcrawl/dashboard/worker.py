@@ -40,7 +40,7 @@ class JobThread:
     """One thread and its cached results. Methods must be called in the event loop; only jobs run in the thread."""
 
     def __init__(self, name: str, during: AbstractContextManager[None]) -> None:
-        """Run the jobs within `during`, which must not raise."""
+        """Run the jobs within the context manager `during`, which must not raise."""
         self._name = name
         self._during = during
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -86,7 +86,7 @@ class JobThread:
         self._kept.clear()
 
     def _cache_result(self, key: Hashable, result: Result, kept_s: float) -> None:
-        """Keep a result, unless a change has dropped it."""
+        """Cache a result, unless a change has cleared the cache meanwhile."""
         if self._kept.get(key, (0.0, None))[1] is result:
             self._kept.remember(key, (time.monotonic() + kept_s, result))
 

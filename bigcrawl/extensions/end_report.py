@@ -47,7 +47,7 @@ class EndReport:
             raise NotConfigured(str(error)) from error
 
     async def spider_closed(self, reason: str) -> None:
-        """Write the report, unless the node never joined, was stopped by a signal, or other nodes are alive."""
+        """Write the report, unless the node never joined, a signal stopped it, or other nodes are alive."""
         frontier = frontier_of(self._crawler)
         if frontier is None or frontier.node is None or reason == IN_HASTE or has_failed(self._crawler):
             return

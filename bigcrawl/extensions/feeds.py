@@ -175,7 +175,7 @@ def durability_gap(storage: type, exporter: type, options: Mapping[str, Any]) ->
 
 
 def empty_feed_file(slot: FeedSlot) -> None:
-    """Empty the file of a feed that overwrites it. Later another node might have begun to write."""
+    """Empty the file of a feed with `overwrite`, at once: later, another node might already be writing."""
     storage = slot.storage
     if isinstance(storage, FileFeedStorage) and "w" in storage.write_mode:
         path = Path(storage.path)
@@ -185,7 +185,7 @@ def empty_feed_file(slot: FeedSlot) -> None:
 
 
 def go_on(slot: FeedSlot, *, alone: bool) -> None:
-    """Make a feed about to be opened keep earlier items; raise ConfigError if it can only be replaced whole."""
+    """Make a new feed keep earlier items; raise ConfigError if its format allows only replacing the whole file."""
     storage = slot.storage
     if isinstance(storage, FileFeedStorage):
         path, replaces = Path(storage.path), "w" in storage.write_mode
@@ -228,7 +228,7 @@ def _append_to_feed(slot: FeedSlot, path: Path, *, replaces: bool, alone: bool) 
 
 
 def cut_torn_line(path: Path, *, quoted: bool) -> int:
-    """Truncate a file to its last complete line; return the bytes cut off. If `quoted`, lines are as in CSV."""
+    """Truncate a file to its last complete line; return how many bytes were cut off. `quoted` means CSV."""
     with path.open("rb+") as file:
         size = file.seek(-1, os.SEEK_END) + 1
         if file.read(1) == b"\n":
@@ -245,7 +245,7 @@ def cut_torn_line(path: Path, *, quoted: bool) -> int:
 
 
 def _go_on_in_columns(slot: FeedSlot, path: Path) -> None:
-    """Omit the header, which the file has. Use the file's columns, unless the feed sets its own."""
+    """Omit the header, which the file has. Keep the file's columns, unless the feed sets its own."""
     options = slot.feed_options
     if options["item_export_kwargs"]:  # the project's own CSV format
         return

@@ -28,7 +28,7 @@ _of_items = logging.getLogger("scrapy.core.scraper")
 
 
 class LogFormatter(ScrapysFormatter):
-    """Logs failures of host or network at RETRY_GIVE_UP_LOG_LEVEL, others as ERROR; nothing for an unheard DEBUG."""
+    """Logs failures of host or network at RETRY_GIVE_UP_LOG_LEVEL, others as ERROR; skips unread DEBUG lines."""
 
     _given_up_level = logging.ERROR
 
@@ -63,7 +63,7 @@ class LogFormatter(ScrapysFormatter):
 
 
 def is_heard(logger: logging.Logger, level: int) -> bool:
-    """Return whether a handler of the logger or its ancestors takes records of a level."""
+    """Return whether a handler of the logger, or of one above it, accepts records of a level."""
     if not logger.isEnabledFor(level):
         return False
     at: logging.Logger | None = logger

@@ -95,7 +95,7 @@ class Progress:
         print(plain_lines(table), file=sys.stderr if has_items else sys.stdout)
 
     async def _log_progress(self, frontier: Frontier, row: ProgressRow | None) -> None:
-        """Update the row every second. If the log goes elsewhere, also log a line now and then."""
+        """Update the row every second. If the log goes to a file, also log a line at intervals."""
         assert frontier.node is not None
         log_at = 0.0
         while True:

@@ -30,7 +30,7 @@ class _StreamAboveRow:
 
 
 class ProgressRow:
-    """The row, on a terminal's standard error; with `has_log`, the log is written above it."""
+    """A row on the terminal's standard error; with `has_log`, log lines are written above it."""
 
     def __init__(self) -> None:
         self._bar = _UntimedBar(bar_format="{desc}", file=sys.stderr, leave=False, dynamic_ncols=True)

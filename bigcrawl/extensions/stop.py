@@ -62,7 +62,7 @@ class WholeStop:
             raise CloseSpider(REASON)
 
     def engine_started(self) -> None:
-        """Stop an engine that was stopped just before it runs, which Scrapy does not."""
+        """Stop an engine that was told to stop just before it started, which Scrapy does not do."""
         if self._probe.is_over():
             return
         if not self._crawler.engine.running:
@@ -74,7 +74,7 @@ class WholeStop:
         self._let_go()
 
     async def engine_stopped(self) -> None:
-        """Delay the end of the crawl until the spider is closed, which Scrapy does not await after a signal."""
+        """Delay the crawl's end until the spider is closed; after a signal, Scrapy does not wait for it."""
         await self._probe.until_over()
 
     def _let_go(self) -> None:
@@ -102,7 +102,7 @@ class WholeStop:
 
 
 class ExitStatus:
-    """Makes Scrapy's command report failure: it takes a crawler without a spider at the end as failed."""
+    """Makes Scrapy's command report a failure. Scrapy counts a crawler that ends without a spider as failed."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -115,7 +115,7 @@ class ExitStatus:
         return cls(crawler)
 
     def spider_opened(self) -> None:
-        """Close a spider that cannot run. Earlier, while components are being opened, closing would raise errors."""
+        """Close a spider that cannot run; before all components are open, closing would raise errors."""
         if has_failed(self._crawler):
             raise CloseSpider("bigcrawl_cannot_start")
 

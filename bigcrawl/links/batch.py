@@ -116,7 +116,7 @@ class Links:
         return cls(urls, canonical=True, **fields)
 
     def by_priority(self, priorities: Sequence[int]) -> list[Self]:
-        """Return one batch for each priority, highest first. Only the first has the data about the whole page.
+        """Return one batch for each priority, highest first. Only the first has the data that concern the whole page.
 
         `priorities` has the priority of each of `urls`, in the same order.
 
@@ -140,7 +140,7 @@ class Links:
         return batches
 
     def by_kind(self) -> list[Self]:
-        """Return one batch of links to pages, and one for each kind of embedded element, named by `ELEMENT` in meta."""
+        """Return one batch of links to pages, and one for each kind of embedded element, named in `meta[ELEMENT]`."""
         if not self.kinds:
             return [self]
         urls_of: dict[str, list[str]] = {}

@@ -52,7 +52,7 @@ def top_level_domain(url: str) -> str:
 
 
 def text_in_japanese(body: bytes, name: str) -> str:
-    """Decode a page of which each run of bytes may be in a different Japanese encoding (002 §3.3.2)."""
+    """Decode a page whose runs of bytes may each be in a different Japanese encoding (002 §3.3.2)."""
     is_shifted = name == "iso2022_jp"
     if is_shifted or b"\x1b$" not in body:
         try:

@@ -49,7 +49,7 @@ _is_density = re.compile(r"(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?x").fullmatch
 def embedded_in(
     element: str, attributes: Mapping[str, str], kinds: Iterable[str], *, is_foreign: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield kind and reference of all that an element embeds, of these `kinds`; `is_foreign` if in SVG or MathML."""
+    """Yield kind and reference of what an element embeds, for these `kinds`; `is_foreign` means in SVG or MathML."""
     for kind in kinds:
         value = attributes.get(ATTRIBUTES[kind].get(element, ""), "")
         if kind == SRCSET:

@@ -1,4 +1,4 @@
-"""Finds a page's encoding, and brings its references into the form that the URL parser needs."""
+"""Finds a page's encoding, and respells its references for the URL parser."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ class Encoding:
         return body.decode(name, "replace")
 
     def name(self) -> str:
-        """Return the page's codec: as declared, in the HTML standard's order of precedence, or found by content."""
+        """Return the page's codec: as declared, in the HTML standard's order of precedence, or detected by content."""
         if self._name is None:
             self._name = self._find()
         return self._name
 
     def respell(self, reference: str) -> str | None:
-        """Return a reference in the form that the URL parser needs; None if it leads to no page."""
+        """Return a reference in the spelling that the URL parser needs; None if it leads to no page."""
         if reference[:1] == "#":  # most of these
             return None
         if "\0" in reference:  # HTML, attribute value states
@@ -123,7 +123,7 @@ def _declared_in(content_type: bytes | str | None) -> str | None:
 
 
 def joiner_of(page_url: str, base_href: str | None) -> Joiner | None:
-    """Return a function that joins references with a page's base or else its URL; None if that is not a web URL."""
+    """Return a function that joins references with the page's base, by default its URL; None if that is no web URL."""
     try:
         joiner = Joiner(page_url)
     except UrlError:
@@ -152,7 +152,7 @@ _AS_REFERENCE = "bigcrawl.reference"
 
 
 def _references_for(error: UnicodeError) -> tuple[str, int]:
-    """Replace characters that the page's encoding lacks by escaped character references (&#...;), as browsers do."""
+    """Replace characters missing from the page's encoding by escaped character references (&#...;), as browsers do."""
     assert isinstance(error, UnicodeEncodeError)
     text = error.object[error.start : error.end]
     return "".join(f"%26%23{ord(character)}%3B" for character in text), error.end

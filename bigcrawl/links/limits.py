@@ -1,4 +1,4 @@
-"""Limits on reading a page for its links, and what they leave out."""
+"""Limits on reading a page's links, and counts of the links dropped for them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PageLimits:
 
 
 class LeftOut(NamedTuple):
-    """Which links of a page were dropped: how many were too long, and the `limit` that its list reached, if any."""
+    """A page's dropped links: how many were too long, and the `limit` that the number of links reached, if any."""
 
     too_long: int = 0
     is_cut: bool = False

@@ -106,7 +106,7 @@ def read_page(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES), with_
 
 
 def _joined_each(found: PageTags, at: Iterable[int], joiner: Joiner, encoding: Encoding) -> Iterator[tuple[str, int]]:
-    """Yield the absolute URL of each reference at these indexes, and its index, within the limits of a page."""
+    """Yield the absolute URL of each reference at these indexes, with its index, within the page's limits."""
     limits = IN_FORCE.limits
     room = LinkRoom(limits.url_bytes, limits.link_bytes, _PARSED_A_LINK_BYTE * limits.link_bytes)
     joined: dict[str, str] = {}
@@ -128,7 +128,7 @@ def _anchors_of(urls: Sequence[str], found: PageTags, joiner: Joiner, encoding: 
 
 
 def _kinds_of(urls: Sequence[str], found: PageTags, joiner: Joiner, encoding: Encoding) -> list[str]:
-    """Return for each URL the element of the first link to it, or else what embeds it first."""
+    """Return each URL's kind: the element of the first link to it, or without a link, of what embeds it first."""
     kinds: dict[str, str] = {}
     for url, place in _joined_each(found, range(len(found.references)), joiner, encoding):
         kind = (found.kinds or {}).get(place, "a")

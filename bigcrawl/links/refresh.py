@@ -22,14 +22,14 @@ _LOOKS: Final = 1_000  # tags; a refresh is at the beginning of a page
 
 
 class Led(NamedTuple):
-    """A refresh to another URL after some seconds; `url` is canonical, or None if it cannot be crawled."""
+    """A refresh that leads to another URL after some seconds; `url` is canonical, or None if it cannot be crawled."""
 
     seconds: int
     url: str | None
 
 
 def header_links(page: Page) -> list[str]:
-    """Return a list with the target of a page's `Refresh` header; empty if there is none."""
+    """Return a list of the target of a page's `Refresh` header; empty without one."""
     led = _in_header(page)
     return [led.url] if led and led.url and len(led.url) <= IN_FORCE.limits.url_bytes else []
 
@@ -44,7 +44,7 @@ def _in_header(page: Page) -> Led | None:
 
 
 def refresh_of(page: Page, bytes_max: int, ignored: Sequence[str] = ()) -> Led | None:
-    """Return the refresh in a page's header, or in its first bytes outside of `ignored` elements."""
+    """Return the refresh in a page's header; otherwise that in its first bytes outside of `ignored` elements."""
     if (led := _in_header(page)) is not None:
         return led
     encoding = Encoding(page, bytes_max)

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class ListReading(Generic[T]):
-    """Iterates over the lists of entries that a reader yields. Then `limit` says why the rest was not read, if so."""
+    """Iterates over a reader's lists of entries. Afterwards `limit` says why the rest was not read, if so."""
 
     def __init__(self, lists: Generator[list[T], None, str]) -> None:
         self.limit = ""

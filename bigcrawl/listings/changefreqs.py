@@ -10,7 +10,7 @@ PERIODS_S: Final = (0, 1, _HOUR_S, _DAY_S, 7 * _DAY_S, 30 * _DAY_S, 365 * _DAY_S
 
 
 def changefreq_of(written: str, age_s: float | None) -> str:
-    """Return a valid changefreq; else that of the longest period within `age_s`, the seconds since a change."""
+    """Return a valid changefreq unchanged; otherwise, the longest one whose period is within `age_s`."""
     word = written.strip().lower()
     if word in CHANGEFREQS[1:]:
         return word

@@ -155,7 +155,7 @@ class ListReader:
         return self._tags_left <= 0 or self._named_left <= 0 or self._references_left <= 0
 
     def read(self, *, to_root: bool = False) -> list[EntryRecord]:
-        """Read the next slice, with `to_root` only up to the root element. Return the entries that end in it."""
+        """Read the next slice, or with `to_root` up to the root element. Return the entries that end in it."""
         body, end = self._body, min(self._at + SLICE_BYTES, len(self._body))
         while self._at < end and not self._is_enough() and not (to_root and self.root):
             opening = body.find(b"<", self._at)
@@ -290,7 +290,7 @@ class ListReader:
         self._room = VALUE_BYTES_MAX
 
     def _take_plain_record(self, plain: re.Match[bytes]) -> bool:
-        """Read an entry of plain values, in a third of the time; return False, with nothing read, for any other."""
+        """Read an entry of plain values, in a third of the time; for any other, read nothing and return False."""
         written = plain[2].translate(None, _CONTROLS)
         found = _plain_values_in(written)
         first = self._shape.first
@@ -306,7 +306,7 @@ class ListReader:
         return True
 
     def _take_plain_value(self, plain: re.Match[bytes]) -> None:
-        """Read a value without inner tags or oddities, as most are."""
+        """Read a value without inner tags or other complications, as most are."""
         self._at = plain.end()
         self._named_left -= 1
         self._tags_left -= 1
@@ -322,7 +322,7 @@ class ListReader:
         self._value_depth, self._pieces, self._room = depth, [], VALUE_BYTES_MAX
 
     def _record_first(self, space: bytes, name: bytes) -> None:
-        """Begin another entry if a value is `first` and the current entry already has one."""
+        """Begin another entry if a `first` value comes, and the current entry has one already."""
         if name != self._shape.first:
             return
         if self._first == space:

@@ -21,7 +21,7 @@ _find_encoding = re.compile(rb"<\?xml[^<>]{0,100}?\sencoding\s*+=\s*+[\"']([\w.:
 
 
 class EncodingHints(NamedTuple):
-    """Evidence of a body's encoding: the header, and a `guess` for one that declares none and is not UTF-8."""
+    """Evidence of a body's encoding: its header, and a `guess` for a body that declares none and is not UTF-8."""
 
     content_type: bytes = b""
     guess: Callable[[bytes], str] | None = None
@@ -31,7 +31,7 @@ NO_HINTS: Final = EncodingHints()
 
 
 def codec_of(body: bytes, hints: EncodingHints = NO_HINTS) -> str:
-    """Return the codec of a body; empty for UTF-8. A body that declares UTF-8, and is, outweighs its header."""
+    """Return the codec of a body; empty for UTF-8. A body that declares UTF-8 and is valid overrides its header."""
     if marked := _UTF16.get(body[:2]):
         return marked
     if body.startswith(BOM_UTF8):
@@ -47,7 +47,7 @@ def codec_of(body: bytes, hints: EncodingHints = NO_HINTS) -> str:
 
 
 def in_utf8(body: bytes, codec: str) -> Generator[list[Any], None, bytes]:
-    """Return a body in UTF-8. Yield an empty list after each part, because decoding with a wrong codec takes long."""
+    """Return a body in UTF-8. Yield an empty list after each part, as decoding with a wrong codec takes long."""
     if not codec:
         return body.removeprefix(BOM_UTF8)
     decoder, pieces = getincrementaldecoder(codec)("replace"), []

@@ -80,7 +80,7 @@ def feeds_of_page(text: str) -> list[str]:
 
 
 def feed_entries(body: bytes, most: int, hints: EncodingHints = NO_HINTS) -> Generator[list[FeedEntry], None, str]:
-    """Yield the entries of a feed with a URL, slice by slice, at most `most`. Return why the rest was not read."""
+    """Yield a feed's entries that have a URL, slice by slice, up to `most`. Return why the rest was not read."""
     size = len(body)
     body = yield from in_utf8(body[:FEED_BYTES_MAX], codec_of(body, hints))
     reader = ListReader(body, _SHAPE, TAGS_MAX, NAMED_MAX, REFERENCES_MAX)

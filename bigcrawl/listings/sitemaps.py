@@ -131,7 +131,7 @@ def _parse_entry(record: EntryRecord, space: bytes) -> SitemapEntry | None:
 
 
 def _is_own(space: bytes, of_root: bytes) -> bool:
-    """Return whether a namespace is that of sitemaps or of the root, or an undeclared prefix that is not known."""
+    """Return whether a namespace is that of sitemaps or of the root, or is an undeclared, unknown prefix."""
     return space in (b"", of_root) or _OWN in space or (space.endswith(b":") and space not in _OTHERS)
 
 

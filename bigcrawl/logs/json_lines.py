@@ -1,4 +1,4 @@
-"""`LOG_FORMAT = "json"`: one JSON object a line, for all, by a handler in place of Scrapy's own."""
+"""`LOG_FORMAT = "json"`: one JSON object per line, from all loggers, by a handler that replaces Scrapy's."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def plain(text: str) -> str:
 
 
 def plain_lines(text: str) -> str:
-    """Return a text with its line ends and tabs, and without other unprintable signs."""
+    """Return a text that keeps its line ends and tabs, but no other unprintable characters."""
     if text.isprintable():
         return text
     return "\n".join("\t".join(map(plain, line.split("\t"))) for line in text.split("\n"))
@@ -49,7 +49,7 @@ def print_text(text: str, end: str = "\n") -> None:
 
 
 class PlainLines(logging.Formatter):
-    """Formats as another formatter, but plainly; all lines but the first are indented, so none looks like a record."""
+    """Formats as another formatter does, but as plain text; further lines are indented, so none looks like a record."""
 
     def __init__(self, formatter: logging.Formatter) -> None:
         super().__init__()

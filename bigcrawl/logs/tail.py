@@ -12,7 +12,7 @@ TEXT_MAX: Final = 300
 
 
 class LogRow(NamedTuple):
-    """The last line of a template, and how many there were; times are Unix seconds."""
+    """The last line of a template, and how many lines it had; times are Unix seconds."""
 
     first_s: float
     last_s: float
@@ -23,7 +23,7 @@ class LogRow(NamedTuple):
 
 
 class LogTail(logging.Handler):
-    """Lines of one logger, level and template are one row, so a flood of one kind leaves the others."""
+    """Keeps one row per logger, level and template, so that many lines of one kind do not displace others."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -54,7 +54,7 @@ class LogTail(logging.Handler):
             self._rows.popitem(last=False)
 
     def rows(self) -> list[LogRow]:
-        """Return the rows, that with the latest line first."""
+        """Return the rows, latest first."""
         self.acquire()  # other threads log, too
         try:
             return list(self._rows.values())[::-1]

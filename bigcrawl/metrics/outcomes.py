@@ -1,4 +1,4 @@
-"""A row of the table of metrics, and counts by outcome in fixed values of labels, so that servers add no series."""
+"""A row of the table of metrics, and counts by outcome with a fixed set of labels: servers cannot add series."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Metric:
 
 
 def of_stat(name: str, meaning: str, key: str, label: str = "") -> Metric:
-    """Return the metric of a counter of Scrapy's stats; its `label` has the values of the key's placeholder."""
+    """Return the metric of a counter of Scrapy's stats; `label` takes the values of the key's placeholder."""
     source = f"stats.py: {key}"
     if label:
         return Metric(name, "counter", meaning, source, lambda s: by_value(s.stat_value, key), label, values_of(key))

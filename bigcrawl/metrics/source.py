@@ -59,7 +59,7 @@ STALE_S: Final = 60.0  # older answers are dropped
 
 
 class DiskSpaceLeft:
-    """Watches how many bytes this process may still write, by directory."""
+    """Watches how many bytes this process can still write, by directory."""
 
     def __init__(self, directories: Mapping[str, Path]) -> None:
         self._directories = directories
@@ -75,7 +75,7 @@ class DiskSpaceLeft:
         self._is_over.set()
 
     def free_bytes(self) -> dict[str, float]:
-        """Return the free bytes by name, without disks silent for `STALE_S`."""
+        """Return the free bytes by name, except for disks that have not answered for `STALE_S`."""
         since_s = time.monotonic() - STALE_S
         return {name: free for name, (when_s, free) in self._found.items() if when_s >= since_s}
 
@@ -122,7 +122,7 @@ class OwnedSums:
         return time.monotonic() - self._looked_s
 
     def add_up_views(self, views: Sequence[PartitionView]) -> None:
-        """Add up a poll; raise nothing, because the caller also renews the leases."""
+        """Add up a poll. Must not raise, because the caller also renews the leases."""
         self._looked_s = time.monotonic()
         self.hosts = Counter()
         self.counts = Counter()

@@ -40,7 +40,7 @@ DISKS = ("state", "warc")
 
 
 def _owned(name: str, meaning: str, count: str, script: str = "inbox/trim_partition") -> Metric:
-    """Return the metric of a count of the owned partitions that a script of Redis keeps."""
+    """Return the metric of a count that a Redis script keeps for owned partitions."""
     return Metric(name, "gauge", meaning, f"redisdb/lua/{script}.lua", lambda source: source.sums.counts[count])
 
 

@@ -129,7 +129,7 @@ class CompressionMiddleware(HttpCompressionMiddleware):
 
 
 def unpacked_by(encoding: bytes, body: bytes, max_size: int) -> tuple[bytes, bool]:
-    """Undo one content encoding, or the one that the first bytes show; return also whether the body is complete."""
+    """Decode one content encoding, as named or as the first bytes show; also return whether the body is complete."""
     if body.startswith(_GZIP):
         return gunzip(body, max_size)
     if body.startswith(_ZSTD):
@@ -152,7 +152,7 @@ def unpacked_by(encoding: bytes, body: bytes, max_size: int) -> tuple[bytes, boo
 
 
 def _name_of(coding: bytes) -> bytes:
-    """Return the name of a coding without what servers add to it (quotes, parameters, a type); empty if invalid."""
+    """Return a coding's name without additions of servers (quotes, parameters, a type); empty if invalid."""
     name = coding.partition(b";")[0].strip(b" \t\"'").lower().removeprefix(b"application/")
     return name if name.isascii() else b""
 

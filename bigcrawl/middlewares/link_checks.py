@@ -53,20 +53,20 @@ class LinkChecks:
         self._has_told_credentials = False
 
     def check_spider(self) -> None:
-        """Raise ConfigError if the spider's arguments or domains are invalid: `BroadSpider.wrong_arguments`."""
+        """Raise ConfigError if the spider's arguments or domains are invalid."""
         wrong = getattr(self._crawler.spider, "wrong_arguments", None)
         if isinstance(wrong, ConfigError):
             raise wrong
         self._allowed_domains()
 
     async def prepare(self) -> None:
-        """Make the scope in a thread, because many seeds take seconds. Raises ConfigError if they cannot be read."""
+        """Read the scope in a thread, because many seeds take seconds. Raises ConfigError if they cannot be read."""
         frontier = frontier_of(self._crawler)
         if self._filters.scope != _ANY and frontier is not None and frontier.is_open:
             self._scope = await run_in_thread(self._make_scope)
 
     def canonical_urls(self, links: Links, page: str = "", *, starts: bool = False) -> Iterable[str]:
-        """Return a batch's URLs in canonical form, found on `page` or start URLs; others are counted and left out."""
+        """Return a batch's crawlable URLs in canonical form, found on `page` or start URLs; count the others."""
         allowed, against = self._allowed_domains(), self._rule_against(page, starts=starts)
         # Most batches need no change, known without reading each URL.
         is_free = links.canonical and not allowed and against is None
@@ -79,7 +79,7 @@ class LinkChecks:
         return not request.dont_filter and self._is_dropped_by_rule(request.url, page, starts=starts)
 
     def drops_redirect(self, request: Request, target: str) -> bool:
-        """Return whether scope or filters forbid a redirect, and count it; a seed's and a part's may go anywhere."""
+        """Return whether scope or filters forbid a redirect, and count it; never for seeds and parts of pages."""
         meta = request._meta or {}
         is_seed = not meta.get("depth", 0)
         if request.dont_filter or PAGE_PART in meta or frontier_of(self._crawler) is None:
@@ -103,7 +103,7 @@ class LinkChecks:
         self._stats_buffer.inc_value(f"bigcrawl/dropped/{rule}")
 
     def _rule_against(self, page: str, *, starts: bool) -> Callable[[str], str] | None:
-        """Return a function that names the rule against a canonical URL found on `page`; None if there are no rules."""
+        """Return a function that names the rule that drops a canonical URL found on `page`; None without rules."""
         rules = self._rules.dropping_rule if self._rules else None
         if starts or self._filters.scope == _ANY:
             return rules
@@ -113,7 +113,7 @@ class LinkChecks:
         return lambda url: rules(url) if is_in_scope(url) else "scope"
 
     def _in_scope(self) -> CrawlScope:
-        """Return the scope, made when first needed: PLDs are known only once the node has joined its crawl."""
+        """Return the scope, made at its first use: PLDs are unknown until the node has joined its crawl."""
         if self._scope is None:
             self._scope = self._make_scope()
         return self._scope
@@ -138,7 +138,7 @@ class LinkChecks:
                 yield canonical
 
     def _allowed_domains(self) -> tuple[str, ...]:
-        """Return the domains that the spider is limited to; empty: no limit. Raises ConfigError for no collection."""
+        """Return the spider's allowed domains; empty: no limit. Raises ConfigError for no collection."""
         domains = getattr(self._crawler.spider, "allowed_domains", None)
         if not domains:
             return ()
@@ -164,7 +164,7 @@ class LinkChecks:
                 yield canonical
 
     def _drop_credentials(self, url: str) -> bool:
-        """Drop the spider's own URL with a user or password: count it, and log the first."""
+        """Drop a URL of the spider that has a user or password: count it, and log the first."""
         try:
             refuse_credentials(url)
         except UrlError as error:
@@ -207,7 +207,7 @@ def link_checks_of(crawler: Crawler) -> LinkChecks:
 
 
 def check_scope(filters: FilterConfig, spider: Any) -> None:
-    """Raise ConfigError if the scope's list is empty, or its seeds are not here."""
+    """Raise ConfigError if the scope's list is empty, or its seeds cannot be read on this node."""
     if filters.scope == _ANY and not filters.scope_list:
         return
     from bigcrawl.scheduler.rules.scope import LIST, OF_SEEDS, PREFIX, parse_names
@@ -228,7 +228,7 @@ def check_scope(filters: FilterConfig, spider: Any) -> None:
 
 
 def check_elements(filters: FilterConfig) -> None:
-    """Raise ConfigError if BIGCRAWL_LINK_ELEMENTS names anything but elements with references."""
+    """Raise ConfigError if BIGCRAWL_LINK_ELEMENTS names an element without references."""
     if unknown := sorted(set(filters.elements) - {*LINK_ATTRIBUTES, *ON_REQUEST}):
         known = ", ".join(sorted(ON_REQUEST))
         raise ConfigError(f"BIGCRAWL_LINK_ELEMENTS has {', '.join(unknown)}; it may have {known}")

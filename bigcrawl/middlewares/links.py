@@ -145,7 +145,7 @@ class LinksMiddleware:
                 notes.record_page(response.request, directives.fields())
 
     def _is_copy(self, response: Response) -> bool:
-        """Return whether another page of its PLD has this body: a copy elsewhere must not cost the original's links."""
+        """Return whether another page of the same PLD has this body; copies on other PLDs do not count."""
         if "rendered" in response.flags:
             return False
         notes, request = notes_of(self._crawler), response.request
@@ -269,7 +269,7 @@ async def _iterate_output(result: Any) -> AsyncIterator[Any]:
 
 
 def _address_of(response: Response | None) -> str:
-    """Return the address of a page's server; empty if it is not known, as behind a proxy."""
+    """Return the address of a page's server; empty if unknown, as behind a proxy."""
     if response is None or response.ip_address is None or response.meta.get("proxy"):
         return ""
     return str(response.ip_address)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class OtherRequests:
-    """A downloader middleware that ends a request forbidden by robots.txt with an IgnoreRequest."""
+    """A downloader middleware that drops requests forbidden by robots.txt, with an IgnoreRequest."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler

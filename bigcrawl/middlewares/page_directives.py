@@ -65,7 +65,7 @@ class PageDirectives:
 
     @property
     def is_noteworthy(self) -> bool:
-        """Whether there are directives, or a canonical URL other than the page's own."""
+        """Whether the page has directives, or names another URL as canonical."""
         return bool(self._words) or self.page_canonical not in (None, self._response.url)
 
     def fields(self) -> dict[str, str]:

@@ -49,11 +49,11 @@ _META: Final[dict[str, Any]] = {
 
 
 class PageRequestRefusedError(IgnoreRequest):
-    """A request beside a page's own is not sent, because of robots.txt, its address, or a host that is busy."""
+    """A further request of a page is not sent, because of robots.txt, its address, or a busy host."""
 
 
 class PageRequests:
-    """Makes the turns of pages; one object a crawler, made before its spider opens."""
+    """Makes the turns of pages; one object per crawler, made before its spider opens."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -64,7 +64,7 @@ class PageRequests:
         return self._probe.is_closing()
 
     def begin(self) -> None:
-        """Open no lanes from now on; to be called when the spider is open."""
+        """Open no lanes from now on; call this when the spider is open."""
         frontier = frontier_of(self._crawler)
         if frontier is not None and frontier.node is not None:
             frontier.node.handout.lanes.keep_shut()
@@ -78,7 +78,7 @@ class PageRequests:
         return PageTurn(self._crawler, frontier, frontier.node, held)
 
     def abort(self, page: Request) -> FetchAbortedError:
-        """Return the error with which a page that was fetched returns to its queue."""
+        """Return the error that sends a fetched page back to its queue."""
         error = FetchAbortedError(f"{page.url}: the node stops")
         frontier = frontier_of(self._crawler)
         if frontier is not None:
@@ -87,7 +87,7 @@ class PageRequests:
 
 
 class PageTurn:
-    """The time in which a page has its host. `end` it before the page ends."""
+    """The time during which a page holds its host. Call `end` before the page ends."""
 
     def __init__(self, crawler: Crawler, frontier: Frontier, node: Node, held: HeldUrl) -> None:
         self._crawler = crawler
@@ -125,7 +125,7 @@ class PageTurn:
             raise closed.error or PageRequestRefusedError(f"{url} is not fetched: {closed}") from closed
 
     async def end(self) -> None:
-        """Send nothing more to the page's host, and wait for the request that is under way there."""
+        """Send nothing more to the page's host, and wait for the current request there."""
         self._is_over = True
         async with self._host_is_used:
             return

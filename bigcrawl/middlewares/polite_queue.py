@@ -89,7 +89,7 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
 
 
 class OneHostDownloader(DownloaderInterface):
-    """Shows to Scrapy's queue only the host whose turn it is."""
+    """Shows Scrapy's queue only the host whose turn it is."""
 
     def __init__(self, crawler: Crawler, throttle: Throttle, order: DueOrder) -> None:
         super().__init__(crawler)

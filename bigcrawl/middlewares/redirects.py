@@ -104,7 +104,7 @@ def _redirected(
 
 
 def _is_in_vain(crawler: Crawler, request: Request, response: Response, target: Request | Response) -> bool:
-    """Return whether the target is the same request again, without a new cookie; count it if so."""
+    """Return whether the target is the same request without a new cookie; count it if so."""
     if not isinstance(target, Request) or (target.method, target.body) != (request.method, request.body):
         return False
     if _canonical_or_same(target.url) != _canonical_or_same(request.url) or _may_differ(crawler, request, response):

@@ -1,4 +1,4 @@
-"""Drops pages by what the operator says of their sites: by their kinds, and by texts that eliminate them.
+"""Drops pages by rules of their sites: by media type and charset, and by texts that eliminate a page.
 
 A page of another kind ends at its headers. A page with such a text is neither stored nor indexed, no spider sees it,
 and it is no original of copies. Source: Nexplorer §2.2.
@@ -37,7 +37,7 @@ _LOCATION: Final = b"Location"
 
 
 class _Unpacking(HttpCompressionMiddleware):
-    """Scrapy's, without counts: the page is counted when it is unpacked for its spider."""
+    """Scrapy's unpacking without its counts: the page is counted later, when it is unpacked for its spider."""
 
     def __init__(self, *, crawler: Crawler) -> None:
         super().__init__(crawler=crawler)
@@ -69,7 +69,7 @@ class SitePages:
             raise StopDownload(fail=False)
 
     def eliminates(self, request: Request, response: Response) -> bool:
-        """Return whether an answer, packed or not, has a text that eliminates it. Damaged ones have none."""
+        """Return whether an answer, compressed or not, has an eliminating text; damaged answers have none."""
         rules = self._rule(ELIMINATE, response.url) if self._is_fetched(request) else None
         if rules is None:
             return False
@@ -102,7 +102,7 @@ class SitePages:
         return [] if isinstance(exception, PageFilteredError) else None
 
     def _is_fetched(self, request: Request) -> bool:
-        """Whether it is a page of the crawl, not robots.txt, a picture for a media pipeline, or part of a page."""
+        """Whether it is a page of the crawl: not robots.txt, a media pipeline's picture, or part of a page."""
         frontier = frontier_of(self._crawler)
         return frontier is not None and frontier.started.is_page(request)
 
@@ -114,7 +114,7 @@ class SitePages:
         return not told or rules.accepts_type(told)
 
     def _takes_charset(self, url: str, headers: Headers, response: Response | None = None) -> bool:
-        """Whether the declared charset is wanted, or if there is none, that of an HTML page that was read."""
+        """Whether the declared charset is wanted; without one, the charset found by reading the HTML page."""
         rules = self._rule(CHARSETS, url)
         if rules is None or _LOCATION in headers:
             return True

@@ -74,7 +74,7 @@ def simplify_output(crawler: Crawler) -> None:
 
 
 def _direct_call(scraper: Scraper, crawler: Crawler) -> Callable[..., Coroutine[Any, Any, Any]]:
-    """Return a method in place of the scraper's that calls a page's callback at once if it is a generator."""
+    """Return a replacement for the scraper's method that at once calls a callback that is a generator."""
     call = scraper.call_spider_async
 
     @lru_cache(_CALLBACKS_REMEMBERED)
@@ -97,7 +97,7 @@ def _direct_call(scraper: Scraper, crawler: Crawler) -> Callable[..., Coroutine[
 
 
 def _is_plain(manager: SpiderMiddlewareManager) -> bool:
-    """Return whether no middleware handles errors of the output or wants the spider, besides `HttpErrorMiddleware`."""
+    """Return whether no middleware but `HttpErrorMiddleware` handles output errors or wants the spider."""
     handlers = filter(None, manager.methods["process_spider_exception"])
     outputs = filter(None, manager.methods["process_spider_output"])
     return all(type(getattr(method, "__self__", None)) is HttpErrorMiddleware for method in handlers) and not any(
@@ -106,7 +106,7 @@ def _is_plain(manager: SpiderMiddlewareManager) -> bool:
 
 
 def _direct_scrape(manager: SpiderMiddlewareManager) -> Callable[..., Coroutine[Any, Any, AsyncIterator[Any]]]:
-    """Return a method in place of a plain manager's, which looks for errors behind each of its middlewares.
+    """Return a replacement for the scraping method of a plain manager, which expects errors at each middleware.
 
     `HttpErrorMiddleware` handles only an error of the callback, and without output.
     """
@@ -127,7 +127,7 @@ def _direct_scrape(manager: SpiderMiddlewareManager) -> Callable[..., Coroutine[
 
 
 def _joined(methods: Iterable[OutputMethod | None]) -> deque[OutputMethod | None]:
-    """Join adjacent methods of middlewares that change only Requests into one, in the place of the last of them."""
+    """Merge adjacent methods of middlewares that change only Requests into one, at the place of the last of them."""
     joined: deque[OutputMethod | None] = deque()
     run: list[OutputMethod] = []
     for method in methods:

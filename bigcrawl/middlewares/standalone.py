@@ -40,7 +40,7 @@ class Throttle(Protocol):
     def ask_delay(self, host: str, crawl_delay_ms: int | None) -> None: ...
 
     def rest_until(self, host: str, due_ms: int) -> None:
-        """Make a host rest at least until `due_ms` of the boot clock."""
+        """Let a host rest at least until `due_ms` of the boot clock."""
 
 
 def claim_place(crawler: Crawler, part: str, instead: str) -> None:

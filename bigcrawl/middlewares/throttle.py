@@ -215,7 +215,7 @@ class ThrottleMiddleware:
             end.set()
 
     def _host_to_judge(self, request: Request) -> str | None:
-        """Return the host of a request that was fetched; None if it was answered from a cache or the like."""
+        """Return the host of a request that was fetched from it; None if a cache, for instance, answered."""
         if request in self._turns:  # a later middleware handled it
             self._end_turn(request)
         if request not in self._fetched:

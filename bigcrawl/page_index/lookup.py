@@ -19,7 +19,7 @@ _LINE_BYTES_MAX: Final = 1 << 20  # JSON may take six bytes per byte of a URL of
 
 
 def find_captures(directory: Path, url: str, damaged: list[Path] | None = None) -> list[Capture]:
-    """Return the captures of a URL's search key, oldest first; add unreadable files to `damaged`."""
+    """Return the captures of URLs with this search key, oldest first; add unreadable files to `damaged`."""
     wanted = search_key(url.encode("utf-8", "surrogateescape")) + b" "
     found = []
     for path in sorted(directory.glob(f"*{SUFFIX}")):
@@ -58,7 +58,7 @@ WANTED_MAX: Final = 2_000_000
 
 
 def urls_of(directory: Path | None, wanted: Iterable[int], key_of: Callable[[str], int]) -> dict[int, str]:
-    """Return the URLs of those keys that an index has; of a CDXJ, whose lines have no key, as those of GETs."""
+    """Return the URLs of the keys found in an index; CDXJ lines have no key, so their URLs count as GETs."""
     left = {key for key, _ in zip(wanted, range(WANTED_MAX), strict=False)}
     found: dict[int, str] = {}
     if directory is None or not directory.is_dir():

@@ -1,4 +1,4 @@
-"""Reads a WARC file once, and joins each captured page with its request and its notes."""
+"""Reads a WARC file once, and joins each captured page with its request and its metadata."""
 
 from __future__ import annotations
 

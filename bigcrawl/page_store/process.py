@@ -23,7 +23,7 @@ STOP_S: Final = 5.0
 
 
 class UploadError(TransientStoreError):
-    """A process could not upload all files; `at` is the last tried, `refused` the refused ones unless all were."""
+    """A process could not upload all files; `at` is the last file tried, `refused` those refused, unless all were."""
 
     def __init__(self, reason: str, at: str = "", refused: Sequence[str] = ()) -> None:
         super().__init__(reason)
@@ -33,7 +33,7 @@ class UploadError(TransientStoreError):
 
 @dataclass(frozen=True, slots=True)
 class UploadOrders:
-    """What to upload, each file with its `required` indexes, until `refusals_max` in a row or `stall_s` of silence."""
+    """Files to upload, each with its `required` indexes, until `refusals_max` in a row or a stall of `stall_s`."""
 
     directory: Path
     url: str

@@ -22,7 +22,7 @@ REFUSALS_MAX: Final = 2
 
 
 class UploadResult(NamedTuple):
-    """The result for one file, which stays here after a problem; `was_there` if the store had it already."""
+    """The result for one file, which stays here if there was a problem; `was_there` if the store had it already."""
 
     path: Path
     bytes: int
@@ -31,7 +31,7 @@ class UploadResult(NamedTuple):
 
 
 class DirectoryUploads:
-    """The uploads of a directory's files, which need their `required` indexes first; `refused` are the refused ones."""
+    """Uploads a directory's files, each after its `required` indexes; `refused` are the refused files."""
 
     def __init__(
         self, store: StoredFiles, known: Sequence[str], required: Sequence[str], refusals_max: int = REFUSALS_MAX
@@ -45,7 +45,10 @@ class DirectoryUploads:
         self.refused: list[str] = []
 
     def of_directory(self, directory: Path, wait_s: float = 0.0, after: str = "") -> Iterator[UploadResult]:
-        """Upload files, those after `after` first, waiting `wait_s` for locked ones; raise TransientStoreError last."""
+        """Upload files, starting after the file `after`; wait `wait_s` for locked ones.
+
+        Raises TransientStoreError last.
+        """
         until_s = time.monotonic() + wait_s
         refused: dict[Path, TransientStoreError] = {}
         while waiting := [path for path in waiting_files(directory) if path not in self._has_problem | refused.keys()]:

@@ -1,4 +1,4 @@
-"""Exchanges stored payloads with other nodes by a stream in Redis (docs/copies.md); a lost one is stored again."""
+"""Tells other nodes where payloads are stored, by a stream in Redis (docs/copies.md); a lost entry only costs space."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class OriginSharing:
                 return
 
     async def exchange(self, client: RedisClient, crawl: str, node: str) -> None:
-        """Report the origins that are on the medium, and learn those of other nodes, in one round trip."""
+        """Report own origins that are on the disk, and learn those of other nodes, in one round trip."""
         key, told = CrawlKeys(crawl).origins, self._take_safe()
         self._from_id = self._from_id or str(client.now_ms())
         rows: list[tuple[Any, ...]] = [

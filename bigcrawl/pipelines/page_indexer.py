@@ -60,7 +60,7 @@ class PageIndexer:
                 self.add_file(path)
 
     def end(self, within_s: float) -> None:
-        """Wait for the remaining files, at most `within_s`; a process gets the thread's file, and may outlive this."""
+        """Wait for the remaining files, at most `within_s`; a process finishes the current file, even later."""
         self._waiting.put(None)
         if self._thread.ident is None:
             return
@@ -105,7 +105,7 @@ class PageIndexer:
             self._is_made(indexed)
 
     def _next_file(self) -> Path | None:
-        """Wait for a new file and return it, or a file due for a retry; None at the end."""
+        """Wait for a new file, or for a retry to be due, and return the file; None at the end."""
         again = self._again_s
         rest_s = max(0.0, min(again.values()) - time.monotonic()) if again else None
         try:

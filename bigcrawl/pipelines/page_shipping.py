@@ -52,7 +52,7 @@ class WarcUploads:
         self._uploader.check_for_files()
 
     async def end(self, within_s: float) -> None:
-        """Upload the remaining files; wait at most `within_s`. A running process may outlive this."""
+        """Upload the remaining files; wait at most `within_s`. A running process may live longer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -88,7 +88,7 @@ class WarcUploads:
 
 
 class DiskUse:
-    """Watches the disk of a directory, `percent_max` full at most while files wait, but for those `staying` here."""
+    """Watches whether a disk is more than `percent_max` full while files wait, apart from those that stay here."""
 
     def __init__(self, directory: Path, percent_max: int, staying: Container[str] = ()) -> None:
         self._directory = directory

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class PeriodicPageWork:
-    """Calls two functions until it is ended: `beat` touches the file in use, `look` finds those of dead writers."""
+    """Calls two functions periodically: `beat` touches the file in use, `look` finds those of dead writers."""
 
     def __init__(self, beat: Callable[[], Any], look: Callable[[], Any]) -> None:
         self._every = {beat: BEAT_S, look: QUIET_S}

@@ -34,7 +34,7 @@ _REMEDY: Final = "the next start uploads them, or `scrapy frontier warc upload`"
 
 
 class PageUploader:
-    """Uploads files in the background, each once it has its `required` indexes; `note` is called in its thread."""
+    """Uploads files in the background, each once it has its `required` indexes; the thread calls `on_result`."""
 
     def __init__(
         self,
@@ -42,13 +42,13 @@ class PageUploader:
         url: str,
         known: Sequence[str],
         required: Sequence[str],
-        note: Callable[[UploadResult | None], object],
+        on_result: Callable[[UploadResult | None], object],
     ) -> None:
         self._directory = directory
         self._url = url
         self._orders = UploadOrders(directory, url, known, required)
         self._after = ""
-        self._note = note
+        self._on_result = on_result
         self._wake = threading.Event()
         self._is_ending = threading.Event()
         self._is_last = False
@@ -113,7 +113,7 @@ class PageUploader:
                 self._handle_result(done)
                 has_moved = has_moved or not done.problem
         except (OSError, UploadError) as problem:
-            self._note(None)
+            self._on_result(None)
             refused: set[str] = set()
             if isinstance(problem, UploadError):
                 self._after, refused = problem.at, set(problem.refused)
@@ -132,7 +132,7 @@ class PageUploader:
     def _handle_result(self, done: UploadResult) -> None:
         if not done.problem:
             self.staying.discard(done.path.name)
-            self._note(done)
+            self._on_result(done)
             return
         self.staying.add(done.path.name)
         if done.problem not in self._told:
@@ -140,7 +140,7 @@ class PageUploader:
             logger.error("%(problem)s", {"problem": done.problem})
 
     def _heed_refused(self, refused: set[str], error: str) -> None:
-        """Retry files that the store refuses while it takes others, but no longer wait for them."""
+        """Keep retrying files that the store refuses while it accepts others, but stop waiting for them."""
         self._is_away = False
         if new := sorted(refused - self.staying):
             self.staying.update(new)

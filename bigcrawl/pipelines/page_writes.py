@@ -61,7 +61,7 @@ class PageWrites:
         self._retry: CallLaterResult | None = None
 
     def is_flushed(self) -> bool:
-        """Return whether the kernel has everything downloaded so far. Until then, hand out no requests."""
+        """Return whether everything downloaded so far was written. Until then, hand out no requests."""
         self._heed_disk()
         return not self._unwritten
 
@@ -71,7 +71,7 @@ class PageWrites:
 
     @property
     def safe_pages(self) -> int:
-        """How many of the first pages and notes are on disk, without a gap."""
+        """How many pages and notes, counted from the first, are on disk without a gap."""
         return self._disk.safe_count
 
     def hurry(self) -> None:
@@ -133,7 +133,7 @@ class PageWrites:
             self._unsafe.popleft()
 
     def _heed_disk(self) -> None:
-        """Check on syncs: after a failed one, write all that it should have covered into a new file."""
+        """Check syncs: after a failed one, write all that it should have covered into a new file."""
         if (error := self._disk.error) is not None:
             self._forget_safe()
             self._disk.begin_again()

@@ -207,11 +207,11 @@ class WarcPipeline:
             logger.exception("%(url)s is not stored", {"url": request.url})
 
     def record_page(self, request: Request, fields: Mapping[str, str]) -> None:
-        """Write a note on the page that answered a request, unless it was not stored. Raises nothing."""
+        """Write a metadata record about the page that answered a request, if it was stored. Raises nothing."""
         self._write_about(request, lambda record_id, now_ms: Note(request.url, record_id, now_ms, fields))
 
     def record_conversion(self, request: Request, content_type: str, body: bytes) -> None:
-        """Write another form of the page that answered a request, as `record_page` writes a note."""
+        """Write a converted form of the page that answered a request, like `record_page`."""
         self._write_about(
             request, lambda record_id, now_ms: Conversion(request.url, record_id, now_ms, content_type, body)
         )
@@ -251,7 +251,7 @@ class WarcPipeline:
         return await run_in_thread(self._disk.end, DISK_AT_CLOSE_SECONDS)
 
     async def _end_recovery(self) -> None:
-        """Wait for recovery, so that tiny crawls recover too; the next run recovers gigabytes."""
+        """Wait briefly for recovery, so that tiny crawls recover too; the next run recovers gigabytes."""
         if self._recovery is None:
             return
         timer = call_later(RECOVERY_AT_CLOSE_SECONDS, self._stop_recovery.set)
@@ -282,7 +282,7 @@ class WarcPipeline:
         self._ship()
 
     def _recover_others(self) -> list[RecoveredFile]:
-        """Recover files of other writers; without any, the code for it is not imported."""
+        """Recover other writers' files; if there are none, do not import the code for it."""
         own = self._writer.open_path
         if all(path == own for path in self._directory.glob(f"*{OPEN_SUFFIX}")):
             return []
@@ -296,7 +296,7 @@ class WarcPipeline:
         self._ship()
 
     def _record_indexed(self, indexed: IndexedFile) -> None:
-        """Count an index. Called in the indexer's thread, which must not change stats."""
+        """Count an indexed file. The indexer's thread calls this, so it must not change stats."""
         self._indexed += 1
         self._ship()
 
@@ -388,7 +388,7 @@ def _make_writer(
         info["operator"] = config.politeness.contact
     record = config.crawl.crawl_dir / "nodes" / f"{config.crawl.machine}.warc-marks"
     mark = DirectoryMark(directory, config.crawl.warc_mode, record)
-    sealing = SealingOptions(run=disk.submit, note=record_sealed)
+    sealing = SealingOptions(run=disk.submit, on_sealed=record_sealed)
     writer = WarcWriter(mark, crawl, node, clock=clock, files=files, sealing=sealing, origins=origins)
     for name, value in info.items():
         writer.describe(name, value)
@@ -414,7 +414,7 @@ def _shipping_of(crawler: Crawler, directory: Path, config: CrawlConfig, pause: 
 
 
 def usable_directory(directory: Path) -> Path:
-    """Create the directory durably if it is missing, and return it; raise ConfigError if it is unusable."""
+    """Return the directory, created durably if missing; raise ConfigError if it is unusable."""
     missing = [each for each in (directory, *directory.parents) if not each.exists()]
     try:
         directory.mkdir(parents=True, exist_ok=True)

@@ -63,7 +63,7 @@ def backoff_of_failure(policy: BackoffPolicy, jitter: float, retry_after_ms: int
 
 
 def retry_after_ms(value: str, date: str, now_ms: int, longest_ms: int) -> int:
-    """Return the wait that a Retry-After header asks for, by the response's own `date`; 0 if past or invalid."""
+    """Return the wait that a Retry-After header requests, by the response's own `date`; 0 if past or invalid."""
     value = value.strip()
     if _SECONDS.fullmatch(value):
         return min(int(value) * 1000, longest_ms)
@@ -127,7 +127,7 @@ class DelayPolicy:
 
 
 def host_delay_ms(policy: DelayPolicy, *, crawl_delay_ms: int | None, download_ms: int, backoff_ms: int = 0) -> int:
-    """Return how long a host rests between the end of a fetch and the start of its next: the longest of all rests."""
+    """Return the host's rest between the end of a fetch and the start of the next: the longest required one."""
     asked_ms = min(crawl_delay_ms or 0, policy.crawl_delay_cap_ms)
     slow_ms = round(policy.download_factor * download_ms)
     if 0 < policy.slow_after_ms < download_ms:

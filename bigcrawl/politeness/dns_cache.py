@@ -1,4 +1,4 @@
-"""Caches DNS answers and failures, with at most one question per name under way.
+"""Caches DNS answers and failures, and asks about each name once at a time.
 
 "No such name" is an answer. If DNS gives none, the question is repeated with back-off. Cancelling one waiter does not
 cancel the question for others.
@@ -46,7 +46,7 @@ class AnswerStore(Protocol):
     """Shares answers with other nodes. Raises nothing."""
 
     async def get(self, host: str) -> DnsAnswer | None:
-        """Return the shared answer for a host, with what is left of its TTL; None if there is none."""
+        """Return the shared answer for a host, with its remaining TTL; None if there is none."""
 
     def put(self, host: str, answer: DnsAnswer) -> None:
         """Share an answer soon. An answer without addresses says that the host has none."""
@@ -88,7 +88,7 @@ class DnsCache:
         negative_ttl_ms: int = 60_000,
         entries_max: int = 100_000,
     ) -> None:
-        """Cache answers for their TTL within bounds; those without for `ttl_ms`, or `negative_ttl_ms` if empty."""
+        """Cache answers for their bounded TTL; without a TTL for `ttl_ms`, or if empty for `negative_ttl_ms`."""
         self._resolve = resolve
         self._clock = clock
         self._ttl_ms = ttl_ms

@@ -60,7 +60,10 @@ class DnsResolver:
         return f"DnsResolver({servers}; {self._asked} questions on this channel)"
 
     async def __call__(self, host: str) -> DnsAnswer:
-        """Return a host's addresses with their TTL, none if it has none. Raises TimeoutError, or OSError with EAI_*."""
+        """Return a host's addresses and TTL; no addresses if it has none.
+
+        Raises TimeoutError, or OSError with EAI_*.
+        """
         self._enter_loop()
         async with self._free, Patience(self._config.timeout_ms / 1_000):
             for family in self._families:
@@ -73,7 +76,7 @@ class DnsResolver:
         return DnsAnswer((), None)
 
     async def close(self) -> None:
-        """Abort the questions under way and close the channel. A later question opens a new one."""
+        """Abort pending questions and close the channel. A later question opens a new one."""
         channel, self._channel = self._channel, None
         if channel is not None:
             await channel.close()

@@ -69,7 +69,7 @@ def join_dns(config: DnsConfig) -> DnsCache:
 
 
 async def leave_dns() -> None:
-    """Stop using the cache. The last user to leave cancels the questions under way; answers are kept."""
+    """Stop using the cache. The last user to leave cancels the pending questions; answers are kept."""
     _shared.users = max(0, _shared.users - 1)
     if not _shared.users and _shared.cache is not None:
         await _shared.cache.close()

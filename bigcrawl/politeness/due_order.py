@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 class DueOrder:
     def __init__(self, due_ms: Callable[[str], int | None]) -> None:
-        """`due_ms` returns when a host may be asked, or None if it is busy."""
+        """`due_ms` returns when a request to a host may start, or None if the host is busy."""
         self._due_ms = due_ms
         self._ordered: list[tuple[int, int, str]] = []
         self._aside: dict[str, None] = {}
@@ -53,7 +53,7 @@ class DueOrder:
         self._known.discard(host)
 
     def first_due(self, now_ms: int, is_free: Callable[[str], bool]) -> str | None:
-        """Return the host that has been due the longest, and of which `is_free` sees no request under way; or None."""
+        """Return the host that has been due the longest and passes `is_free` (no running request); or None."""
         for host in [aside for aside in self._aside if is_free(aside)]:
             due_ms = self._due_ms(host)
             if due_ms is not None:

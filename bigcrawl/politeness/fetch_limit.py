@@ -69,7 +69,7 @@ _SMOOTH = 0.1  # weight of a window in the mean that decides on congestion and f
 
 
 class _CutTrial(NamedTuple):
-    """A cut whose effect is awaited: the figures before it. If both stay above `bound` times these, it has failed."""
+    """A cut of the limit on trial: the figures before it. If both stay above `bound` times these, it has failed."""
 
     limit: int
     typical_ms: float
@@ -108,12 +108,12 @@ class FetchLimit:
 
     @property
     def crowded_ms(self) -> float:
-        """If `typical_ms` exceeds this, there is congestion, unless the hosts themselves are slow."""
+        """If `typical_ms` exceeds this, there is congestion, or the hosts themselves are slow."""
         return FREE_FACTOR * self._free_ms + QUEUE_MS
 
     @property
     def hanging_ms(self) -> float:
-        """A fetch under way for longer than this hangs."""
+        """A fetch that takes longer than this counts as hanging."""
         return max(HANGING_MS, 3 * self.typical_ms)
 
     def record_answer(self, host: str, took_ms: int, now_ms: int) -> None:
@@ -126,21 +126,21 @@ class FetchLimit:
         self._signs_ms.append(now_ms)
 
     def record_lifetime(self, now_ms: int) -> None:
-        """Record that an answer has come, be it only a robots.txt."""
+        """Record that some answer has come, even only a robots.txt, so the link is alive."""
         self._signs_ms.append(now_ms)
 
     def record_response_head(self) -> None:
         self._heads += 1
 
     def ask_for_connection(self) -> bool:
-        """Return whether the next request should open a new connection: now and then, to measure how fast it opens."""
+        """Return whether the next request should open a new connection; now and then, to time its opening."""
         if self.is_crowded or self.typical_ms <= self.crowded_ms:
             return False
         self._asked += 1
         return self._asked % _PROBED == 0
 
     def adjust(self, now_ms: int, fetching: int, hanging: int = 0) -> bool:
-        """Adjust the limit, given the fetches under way and those that hang besides. Return whether it changed."""
+        """Adjust the limit, given the numbers of running and of hanging fetches. Return whether it changed."""
         before = self.limit
         self._in_flight = fetching + hanging
         self._age_free_time(now_ms)
@@ -248,7 +248,7 @@ class FetchLimit:
         return sum(took_ms) / len(took_ms) if len(took_ms) >= SIGNS_MIN else math.inf
 
     def _age_free_time(self, now_ms: int) -> None:
-        """Let the remembered free time fade: a value seen long ago, or during congestion, must be found again."""
+        """Lower the remembered times of a free link slowly, so that old or congested values are replaced."""
         fading = 0.5 ** ((now_ms - self._looked_ms) / FORGOTTEN_MS)
         self._free_ms *= fading
         self._connect_ms *= fading
@@ -263,5 +263,5 @@ class FetchLimit:
 
 
 def _has_failed(trial: _CutTrial, typical_ms: float, answers_per_ms: float) -> bool:
-    """Return whether a cut failed: fewer fetches took as long, and brought fewer pages. The hosts are slow then."""
+    """Return whether a cut failed: fewer fetches took as long and brought fewer pages, so the hosts are slow."""
     return typical_ms > trial.bound * trial.typical_ms and answers_per_ms < trial.bound * trial.answers_per_ms

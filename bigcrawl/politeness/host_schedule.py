@@ -94,14 +94,14 @@ class HostSchedule:
             assert kept.failures >= 0, host
 
     def due_ms(self, host: str) -> int | None:
-        """Return when the host may be asked; 0 if it is unknown, None while it is busy."""
+        """Return when a request to the host may start; 0 if it is unknown, None while it is busy."""
         kept = self._hosts.get(host)
         if kept is None:
             return 0
         return None if kept.running >= self._connections else kept.due_ms
 
     def is_retired(self, host: str) -> bool:
-        """Return whether the host failed so often in a row that it is not worth asking again."""
+        """Return whether the host failed so often in a row that it gets no more requests."""
         kept = self._hosts.get(host)
         return kept is not None and 0 < self._backoff.failures_max <= kept.failures
 
@@ -123,7 +123,7 @@ class HostSchedule:
             self._delay_until(kept, now_ms + self._delay_ms(kept, download_ms))
 
     def ask_delay(self, host: str, crawl_delay_ms: int | None) -> None:
-        """Record the crawl delay in the host's robots.txt, or None. It also extends the rest after the last fetch."""
+        """Set the host's crawl delay from robots.txt, or None. It also extends the current rest."""
         kept = self._hosts.get(host)
         if (kept.crawl_delay_ms if kept else None) == crawl_delay_ms:
             return
@@ -136,7 +136,7 @@ class HostSchedule:
         self._delay_until(self._host_state(host), due_ms)
 
     def record_failure(self, host: str, now_ms: int, jitter: float, retry_after_ms: int = 0) -> int:
-        """Record a failure or a request to wait (`retry_after_ms`); return how long the host rests now, in ms."""
+        """Record a failure or a request to wait (`retry_after_ms`); return the host's rest from now on, in ms."""
         kept = self._host_state(host)
         kept.failures += 1
         first_ms = retry_after_ms or self._backoff.first_ms

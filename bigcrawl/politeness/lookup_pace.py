@@ -1,4 +1,4 @@
-"""Limits look-ups of new names in a PLD, by its budget's share, so that no farm fills the DNS (IRLbot §1.2 b)."""
+"""Limits look-ups of new names in a PLD by its budget, so that a link farm cannot flood the DNS (IRLbot §1.2 b)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MINUTE_MS = 60_000
 
 
 class LookupPace:
-    """Decides when an unknown host may be looked up; for one node, because all hosts of a PLD are on one node."""
+    """Decides when an unknown host may be looked up. Each node has its own, as it has all hosts of its PLDs."""
 
     def __init__(self, names_a_minute: int) -> None:
         self._names = names_a_minute
@@ -25,12 +25,15 @@ class LookupPace:
         return f"LookupPace({len(self._used)} PLDs, {len(self._turns_ms)} hosts wait)"
 
     def free_share(self, pld: str, now_ms: int) -> float | None:
-        """Return the PLD's last known share if it allows a look-up now; None if the current one must be found out."""
+        """Return the PLD's last known share if it allows a look-up now; None if the current share is needed."""
         end_ms, share = self._used.get(pld, (0.0, 1.0))
         return share if end_ms <= now_ms + MINUTE_MS - MINUTE_MS / (self._names * share) else None
 
     def wait_ms(self, pld: str, host: str, share: float, now_ms: int) -> int:
-        """Count a look-up of the host and return 0, or the wait for its turn. `share`: its PLD's budget / the least."""
+        """Count a look-up of the host and return 0, or the wait for its turn.
+
+        `share` is its PLD's budget / the least budget.
+        """
         turn_ms = self._turns_ms.get(host)
         if turn_ms is None:
             each_ms = MINUTE_MS / (self._names * share)

@@ -78,7 +78,7 @@ class RobotsCache:
     def store_response(
         self, authority: str, status: int | None, body: bytes, now_ms: int, jitter: float, expires_in_ms: int = KEPT_MS
     ) -> KeptRules:
-        """Store what a response says about the authority's robots.txt. `status` is None if there was no response."""
+        """Store the rules from a response for an authority's robots.txt. `status` is None if there was none."""
         earlier = self._kept.get(authority)
         attempts = (earlier.attempts if earlier else 0) + 1
         verdict = verdict_on_response(

@@ -125,7 +125,7 @@ class RobotsMatcher:
         return found.text if found else ""
 
     def _decide_without_search(self, found: _RuleLine | None) -> str:
-        """Return the deciding line for a path in which searching for all wildcard patterns would cost too much."""
+        """Return the deciding line for a path on which searching for all wildcards would be too slow."""
         if found is not None and not found.allows:
             return found.text
         disallowing = (line.text for line in self._with_wildcards if not line.allows)

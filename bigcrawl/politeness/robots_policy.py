@@ -68,7 +68,7 @@ def robots_url(authority: str) -> str:
 
 
 def agent_token(user_agent: str) -> str:
-    """Return the product token by which site owners address us, in lower case.
+    """Return the product token by which robots.txt files name this crawler, in lower case.
 
     For `bigcrawl/0.1 (+http://example.com)` it is `bigcrawl`; for the browsers' form `Mozilla/5.0 (compatible;
     examplebot/1.0)` it is `examplebot`.
@@ -300,7 +300,7 @@ def _sitemap_urls(records: list[tuple[str, bytes]]) -> tuple[str, ...]:
 
 
 def kept_ms(cache_control: str, age: str = "", *, least_ms: int = KEPT_MS_MIN) -> int:
-    """Return how long to keep a robots.txt response (§2.4): a day, or less if its headers say so."""
+    """Return how long to keep a robots.txt response (§2.4): a day, or less if its headers require it."""
     if _find_not_kept(cache_control):
         return min(least_ms, KEPT_MS)
     found = _find_max_age(cache_control)

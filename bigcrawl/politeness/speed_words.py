@@ -37,7 +37,7 @@ _DAYS = re.compile(rf"({'|'.join(DAYS)})(?:-({'|'.join(DAYS)}))?")
 def parse_speed(text: str, zone: str = "UTC", where: str = "BIGCRAWL_SPEED") -> SpeedPlan:
     """Return the plan that a text describes; an empty text means no limit.
 
-    `zone` is a name such as Europe/Berlin, and `where` begins each error message.
+    `zone` is a name such as Europe/Berlin; error messages begin with `where`.
 
     Raises:
         ConfigError: the text is invalid. The message names the fault and shows a valid form.

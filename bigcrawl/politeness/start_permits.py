@@ -148,18 +148,18 @@ class StartPermits:
         return given_back
 
     def take_debt_bytes(self) -> float:
-        """Return, once, the bytes to charge besides those charged at starts; negative if the bodies were smaller."""
+        """Return, once, the bytes not yet charged at starts; negative if the bodies were smaller than charged."""
         debt, self._debt_bytes = self._debt_bytes, 0.0
         return debt
 
     @property
     def page_ms(self) -> float:
-        """The whole crawl's time for a start, by the limit on pages a second; 0 without one."""
+        """The time per start that the crawl's limit on pages allows; 0 without a limit."""
         return 1000 / self.speed.pages
 
     @property
     def bytes_ms(self) -> float:
-        """The time for a start, by the limit on bytes a second; 0 without one."""
+        """The time per start that the crawl's limit on bytes allows; 0 without a limit."""
         return 1000 * self.body_bytes / self.speed.body_bytes
 
     @property

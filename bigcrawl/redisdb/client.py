@@ -131,7 +131,7 @@ class RedisClient:
         return await self._pipeline(rows, raise_errors=True)
 
     async def commands_each(self, rows: Sequence[Sequence[scripts.Value]]) -> list[Any]:
-        """Like `commands`, but return error replies."""
+        """Like `commands`, but return error replies instead of raising them."""
         return [_as_bigcrawl_error(reply) for reply in await self._pipeline(rows, raise_errors=False)]
 
     async def run(self, calls: Sequence[Call[Any]]) -> list[Any]:
@@ -143,7 +143,7 @@ class RedisClient:
         return results
 
     async def read(self, call: Call[Any]) -> Any:
-        """Run one call that only reads, without even writing the crawls' time."""
+        """Run one call that only reads, and does not even write the crawls' time."""
         [result] = await self._run_some([call], 0)
         if isinstance(result, BigcrawlError):
             raise result
@@ -184,7 +184,7 @@ class RedisClient:
         ]
 
     def now_ms(self) -> int:
-        """Return the time of the crawls, ms since the epoch; 0 before the first connection."""
+        """Return the crawls' time, ms since the epoch; 0 before the first connection."""
         return self._crawl_clock.now_ms()
 
     async def _connect(self) -> None:

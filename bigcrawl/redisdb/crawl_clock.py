@@ -46,7 +46,7 @@ class CrawlClock:
         return self._clock.monotonic_ms()
 
     def boot_ms(self) -> int:
-        """Return the boot clock, for `record_time`, and schedule the next question."""
+        """Return the boot clock, for `record_time`, and schedule the next question to Redis."""
         now_ms = self._clock.monotonic_ms()
         self._ask_ms = now_ms + ASK_EVERY_MS
         return now_ms
@@ -55,7 +55,7 @@ class CrawlClock:
         return 0 if self._offset_ms is None else self._clock.monotonic_ms() + self._offset_ms
 
     def agrees(self, time_ms: int, sent_ms: int) -> bool:
-        """Return whether an answer to a question sent at `sent_ms` differs by less than a step plus its travel time."""
+        """Return whether an answer to a question sent at `sent_ms` is within a step plus its travel time."""
         least_ms, most_ms = time_ms - self._clock.monotonic_ms(), time_ms - sent_ms
         return self._offset_ms is None or least_ms - STEP_MS <= self._offset_ms <= most_ms + STEP_MS
 
@@ -66,7 +66,7 @@ class CrawlClock:
 
 
 class TimeChecks:
-    """Corrects the estimate; `ask(correct)` returns Redis' time, and by how many ms its clock was set."""
+    """Corrects the estimate of the time; `ask(correct)` returns Redis's time and by how many ms its clock was set."""
 
     def __init__(self, clock: CrawlClock, ask: Callable[[bool], Awaitable[tuple[int, int]]]) -> None:
         self._clock = clock

@@ -72,7 +72,7 @@ class EmbeddedServer:
             return self._bring_up()
 
     def leave(self, within_ms: int = STOP_MS_MAX) -> None:
-        """Stop using the server; the last user shuts it down, unless it does not end in time. Never raises for I/O."""
+        """Stop using the server; the last user shuts it down, if it ends in time. Raises nothing for I/O."""
         deadline_ms = self._clock.monotonic_ms() + within_ms
         self._leaving.set()
         with self._one_call:

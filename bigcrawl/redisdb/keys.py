@@ -73,7 +73,7 @@ LEASES_TOGETHER = 256  # more would make claims slow, which read them
 
 
 class PartitionKeys:
-    """The keys of one partition. `sender`, `back` and `host` are prefixes."""
+    """The keys of one partition; `sender`, `back` and `host` are prefixes of keys."""
 
     __slots__ = (
         *("partition", "owner", "state", "inbox", "sender", "ready", "busy", "taken", "batches", "records", "snoozed"),

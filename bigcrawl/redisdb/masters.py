@@ -57,7 +57,7 @@ class Masters:
         return hashlib.sha1(" ".join(sorted(self._run_ids)).encode(), usedforsecurity=False).hexdigest()
 
     def check_known(self, run_id: str) -> None:
-        """Raise ConnectionError ("restarted:...") for an unknown server process, which may have forgotten writes."""
+        """Raise ConnectionError ("restarted:...") for a new server process, which may have forgotten writes."""
         if self._is_meeting:
             self._run_ids.add(run_id)
         elif run_id not in self._run_ids:
@@ -136,7 +136,7 @@ class Masters:
         ]
 
     async def _follow_redirection(self, master: Address, row: Sequence[Value], answer: Any) -> Any:
-        """Follow ASK for this command; note MOVED, so that it is sent again."""
+        """Follow ASK for this command; record MOVED, so that it is sent again to the new master."""
         if isinstance(answer, errors.MovedError):
             self._by_slot[answer.slot_id] = Address(answer.host or master.host, answer.port)
             self._is_stale = True

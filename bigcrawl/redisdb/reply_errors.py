@@ -79,7 +79,7 @@ def _bigcrawl_error_of(error: errors.RedisError) -> BigcrawlError:
 
 
 def is_cut_off(error: errors.ConnectionError) -> bool:
-    """Return whether a server ended the greeting without a reason."""
+    """Return whether a server closed the connection during the greeting without a reason."""
     is_reply = type(error) is not errors.ConnectionError or isinstance(error.__cause__, errors.ResponseError)
     return not is_reply and not str(error).startswith("restarted:") and _tls_fault(error) is None
 

@@ -1,4 +1,4 @@
-"""Checks that an ACL user of Redis has the rights that a node needs: a script without one fails half-way."""
+"""Checks that an ACL user of Redis has all rights that a node needs, because a script without one fails halfway."""
 
 from __future__ import annotations
 

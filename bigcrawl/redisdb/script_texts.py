@@ -142,7 +142,7 @@ def key_of(words: Sequence[Value]) -> str | None:
 
 
 def _words(args: Sequence[Value], now_ms: int) -> list[str | bytes]:
-    """Return arguments as strings; a first 0 is replaced by the time."""
+    """Return arguments as strings; a 0 in first place becomes the time."""
     words: list[str | bytes] = [arg if arg.__class__ in _STRINGS else str(arg) for arg in args]
     if now_ms and not args[0]:
         words[0] = str(now_ms)

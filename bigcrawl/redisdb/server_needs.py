@@ -23,7 +23,7 @@ _INBOX_URL_BYTES: Final = 22
 def bytes_needed(
     *, partitions: int, hot_urls: int, host_records: int, robots_bytes: int, dns_answers: int, inbox_urls: int
 ) -> int:
-    """Estimate a crawl's bytes in Redis, without the copy for rewriting its log."""
+    """Estimate the bytes that a crawl needs in Redis, without the copy made while its log is rewritten."""
     return (
         _SERVER_BYTES
         + partitions * _PARTITION_BYTES
@@ -36,7 +36,7 @@ def bytes_needed(
 
 
 async def look_at_needs(client: RedisClient, crawl_bytes: int) -> list[str]:
-    """Return the server's faults. Raise ConfigError if a crawl would lose URLs there or cannot write."""
+    """Return problems of the server's setup. Raise ConfigError if a crawl would lose URLs there or cannot write."""
     servers = await client.ask_each_server("INFO", *_SECTIONS)
     share = crawl_bytes // max(1, len(servers))
     faults: dict[str, None] = {}

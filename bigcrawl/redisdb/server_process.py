@@ -194,7 +194,7 @@ class ServerProcess:
         )
 
     def pause(self) -> None:
-        """Wait a moment; raise TransientStoreError if this process is leaving."""
+        """Sleep briefly; raise TransientStoreError if this process is leaving."""
         if self._is_leaving.wait(POLL_MS / 1000):
             raise TransientStoreError("the crawl ends, so it no longer waits for the embedded server")
 

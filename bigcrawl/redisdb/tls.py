@@ -60,7 +60,7 @@ def tls_fault(error: BaseException | None) -> str | None:
 
 
 async def ask_for_fault(connection: AbstractConnection) -> ssl.SSLError | None:
-    """Find out why a server cut off a new TLS connection: a reset may overtake the refusal of a certificate."""
+    """Ask again why a server cut off a new TLS connection: a reset may overtake the refusal of a certificate."""
     context = getattr(connection, "ssl_context", None)
     if context is None:
         return None

@@ -20,7 +20,7 @@ _SMALL = 1e-4  # below it, a series is more accurate
 
 
 def frequency_at(rate: float, price: float) -> float:
-    """Return the visits a second that a page of `rate` changes a second is worth at a positive price; 0.0 for none."""
+    """Return the visits per second worth paying for a page of `rate` changes per second at a positive price; or 0.0."""
     gain = rate * price
     if rate <= 0 or gain >= 1:
         return 0.0
@@ -43,7 +43,7 @@ def _freshness_gain(ratio: float) -> float:
 
 
 def price_of(rates: Sequence[float], weights: Sequence[float], mean_frequency: float) -> float:
-    """Return the cost of a visit at which pages get `mean_frequency` visits each: `weights` pages have each rate."""
+    """Return the price at which pages get `mean_frequency` visits on average; `weights` pages have each rate."""
     groups = [(rate, weight) for rate, weight in zip(rates, weights, strict=True) if rate > 0 and weight > 0]
     if not groups:
         return 0.0

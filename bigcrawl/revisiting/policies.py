@@ -93,7 +93,7 @@ def with_hint(history: History, period_s: float) -> History:
 
 
 def next_look_s(last_s: int, soonest_s: int, due_s: int, now_s: int) -> int:
-    """Return when to check again for a hint: first at `soonest_s`, then when the wait since `last_s` has doubled.
+    """Return when to check for a hint: first at `soonest_s`, then whenever the wait since `last_s` has doubled.
 
     `due_s` is returned if no check comes before the visit. A check costs no fetch.
     """

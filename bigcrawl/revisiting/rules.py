@@ -1,4 +1,4 @@
-"""The rules by which a page is visited again (`BIGCRAWL_REVISIT`); `policies` has what they do."""
+"""The names of the rules for revisits (`BIGCRAWL_REVISIT`); `policies` implements them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The annex under its first name: `python -m bigcrawl.sampling` goes on working."""
+"""The annex under its first name, so that `python -m bigcrawl.sampling` still works."""
 
 from __future__ import annotations
 

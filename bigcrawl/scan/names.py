@@ -40,7 +40,7 @@ class Foreign:
         self._looked = self._depth = 0
 
     def reach(self, at: int) -> bool:
-        """Advance to a position, and return whether it is within SVG or MathML."""
+        """Advance to a position, and return whether it is in SVG or MathML."""
         for found in _find_foreign(self._text, self._looked, at):
             self._depth = max(0, self._depth - 1) if found[1] else self._depth + 1
         self._looked = at

@@ -25,7 +25,7 @@ ROOT, ORIGIN_ALONE, ORIGIN_PATH, DIRECTORY, DOTS_PATH = 1, 2, 3, 4, 6
 
 
 class Base(NamedTuple):
-    """What references are joined with: parts of a canonical URL."""
+    """The base of references: parts of a canonical URL."""
 
     origin: str
     directory: str

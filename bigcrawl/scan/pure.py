@@ -154,9 +154,9 @@ def attributes(written: str, /) -> dict[str, str]:
 
 
 def join_plain(references: list[str], base: Base, longest: int, most: int, /) -> list[str | None]:
-    """Return the URL of each plain reference, "" if its host is invalid; None for any other, and for a longer one.
+    """Return the URL of each plain reference, "" if its host is invalid; None for others and those above `longest`.
 
-    It stops after URLs of more than `most` characters in all.
+    The list is cut after `most` characters of URLs.
     """
     urls: list[str | None] = []
     for reference in references:

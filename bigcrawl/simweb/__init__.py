@@ -1,4 +1,4 @@
-"""The simulated web under its first name: `bigcrawl.simweb.web` and `python -m bigcrawl.simweb` go on working."""
+"""The simulated web under its first name, so that `bigcrawl.simweb.web` and `python -m bigcrawl.simweb` still work."""
 
 from __future__ import annotations
 

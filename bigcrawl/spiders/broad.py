@@ -94,7 +94,7 @@ class BroadSpider(scrapy.Spider):
 
     @property
     def lacks_start_requests(self) -> bool:
-        """Whether the file of seeds is missing here. Then this node joins a crawl whose seeds another node read."""
+        """Whether the file of seeds is missing here, so that this node joins a crawl that another node started."""
         return self._lacks_seeds
 
     async def start(self) -> AsyncIterator[Any]:
@@ -120,7 +120,7 @@ class BroadSpider(scrapy.Spider):
                 yield seed_url(line)
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
-        """Follow the links of an HTML page, a `Refresh` header, and, if asked to, a sitemap among the seeds."""
+        """Follow the links of an HTML page and a `Refresh` header; if so configured, also a sitemap among the seeds."""
         reads_sitemap = hasattr(self, "parse_sitemap_urls") and is_seed(response) and may_be_sitemap(response)
         if not reads_sitemap and isinstance(response, TextResponse) and is_html(response):
             if not self._followed_elements:
@@ -162,10 +162,10 @@ def _is_on(given: bool | str) -> bool:
 
 
 def is_seed(response: Response) -> bool:
-    """Return whether no link led to a page. Only seeds are unpacked to look for sitemaps: archives are large."""
+    """Return whether no link led to a page. Only seeds are decompressed to look for sitemaps, as archives are large."""
     return response.request is None or not response.meta.get("depth")
 
 
 def is_html(response: Response) -> bool:
-    """Return whether browsers show a response as HTML: by its headers, or its first bytes if they name no type."""
+    """Return whether browsers show a response as HTML, by its headers, or if they name no type, its first bytes."""
     return type_of(dict.get(response.headers, b"Content-Type"), response.body) in HTML

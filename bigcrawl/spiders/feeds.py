@@ -62,5 +62,5 @@ class FeedsSpider(BroadSpider):
             yield Links((), base=response.url, left_out=LeftOut(limit=f"listing-{reading.limit}"))
 
     def parse_entry(self, response: Response, **kwargs: Any) -> Any:
-        """Make items from the page of an entry. Subclasses override this; here the page is only stored."""
+        """Yield items from an entry's page. Subclasses override this; here the page is only stored."""
         return ()

@@ -40,7 +40,7 @@ PRIORITY_MAX: Final = (1 << 31) - 1
 
 
 class ListReader:
-    """Reads a list until the spider closes, or a finished crawl had no entry for `max_idle_s` (0: never)."""
+    """Reads a list until the spider closes, or a finished crawl has got no entry for `max_idle_s` (0: never)."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class ListReader:
         return node is not None and node.parts.control.discovers and not self._flow.is_ending
 
     def _is_over(self, idle_s: float) -> bool:
-        """Return whether the list was empty long enough; at least a lease, after which a dead node's batch returns."""
+        """Return whether the list was empty for long enough: at least a lease, so that a dead node's batch returns."""
         node, least_s = self._frontier.node, max(self._max_idle_s, self._lease_s + 2 * LOOK_S)
         return bool(self._max_idle_s and node and idle_s >= least_s and node.progress.is_finished)
 

@@ -1,4 +1,4 @@
-"""Makes links of a sitemap, gzipped or not, with what the site says of its pages: how new, how often they change."""
+"""Turns a sitemap, gzipped or not, into links, with the site's claims about age and change of its pages."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _read_date(text: str) -> float | None:
 
 
 def modified_s(written: str, now_s: float) -> int | None:
-    """Return the latest time of a change by a site's date, at most `now_s`; None without a valid date.
+    """Return the latest time of change that a site's date allows, at most `now_s`; None without a valid date.
 
     A date more than a day ahead is invalid; one without a time of day means its last second.
     """
@@ -131,7 +131,7 @@ async def sitemap_links(
 
 
 def may_be_sitemap(response: Response) -> bool:
-    """Return whether a response is not HTML, or only by its header: many servers call a sitemap text/html."""
+    """Return whether a response is not HTML, or only by its header, as many servers declare sitemaps text/html."""
     is_page = type_of(dict.get(response.headers, b"Content-Type"), response.body) in HTML
     return not is_page or response.body.startswith(_GZIP) or is_index(response.body, hints_of(response)) is not None
 
@@ -209,7 +209,7 @@ def _batch_links(found: Sequence[SitemapEntry], base: str, now_s: float) -> Iter
 
 
 def _decompress_body(response: Response, ratio_max: int) -> tuple[bytes, str]:
-    """Return the unpacked body of a 200, and why it cannot be unpacked; the first bytes show gzip."""
+    """Return the decompressed body of a 200, and why that failed, if so; the first bytes show gzip."""
     body = response.body if response.status == 200 else b""
     if not body.startswith(_GZIP):
         return body, ""

@@ -15,7 +15,7 @@ TEMPORARY: Final = ".tmp-"
 
 
 def write_whole(path: Path, pieces: Iterable[bytes], mode: int = FILE_MODE) -> None:
-    """Write a file under a temporary name, piece by piece synced, since one sync may take long, and rename it."""
+    """Write a file under a temporary name, syncing piece by piece, as one sync may take long; then rename it."""
     temporary = path.with_name(f".{path.name}{TEMPORARY}{name_part()}")
     try:
         with open(temporary, "wb", opener=opener) as file:

@@ -29,7 +29,7 @@ class FilePiece(NamedTuple):
 
 
 class DurablePoint(NamedTuple):
-    """One durable point. The owner's `state` is opaque here; `sizes` are those of all objects that have its pieces."""
+    """One durable point. The owner's `state` is opaque here; `sizes` are those of all objects with its pieces."""
 
     name: str
     state: bytes

@@ -98,7 +98,10 @@ class PointSeries:
         return point.state
 
     def put(self, epoch: int, number: int, state: bytes, lengths: Mapping[str, int], read: ReadFile) -> None:
-        """Write a point after its new pieces; after an error it may exist. `number` must not decrease in an epoch."""
+        """Write a point after its new pieces; after an error it may exist.
+
+        `number` must not decrease within an epoch.
+        """
         self._attempts += 1
         name = f"{self._prefix}/e{epoch}/{number:012d}.{self._attempts}"
         files, sizes = self._reusable_pieces(lengths)

@@ -172,7 +172,7 @@ class PageCatalogue:
         return map(self._place_of, self._host_urls)
 
     def place_of_host(self, host: str) -> StoredPlace | None:
-        """Return the place of one stored answer of a host, always the same; None if none is."""
+        """Return the place of a stored answer of a host, always the same one; None if there is none."""
         mark = self.keys.mark_of(host)
         at = int(np.searchsorted(self._hosts, np.uint64(mark)))
         if at == len(self._hosts) or int(self._hosts[at]) != mark:
@@ -312,6 +312,6 @@ def _pack_rows(path: Path, rows: Iterable[_CaptureRow], until: str, keys: Keys, 
 
 
 def _host_marks(urls: list[str], marks: KeyArray, keys: Keys) -> npt.NDArray[np.uint64]:
-    """Return the mark of each host, with the mark of one of the host's URLs."""
+    """Return the mark of each host, and of one URL of the host."""
     hosts, first = np.unique(keys.marks_of(list(map(host_of, urls))), return_index=True)
     return np.column_stack((hosts, marks[first]))

@@ -12,7 +12,7 @@ from bigcrawl.warc.members import packing_of
 
 
 def source_files(pattern: str, option: str = "BIGCRAWL_SOURCE") -> list[Path]:
-    """Return the WARC files that match a pattern or are in a directory, by name; raise ConfigError if unusable."""
+    """Return the sorted WARC files that match a pattern or are in a directory; raise ConfigError if unusable."""
     if "://" in pattern:
         raise ConfigError(f"{option} is {pattern}; it takes files of this machine: mount the store, or copy them here")
     place = Path(pattern).expanduser()

@@ -43,7 +43,7 @@ class StoredPagesHandler:
         """Do nothing; the scheduler closes the files."""
 
     async def download_request(self, request: Request) -> Response:
-        """Return the stored answer; raise PageNotStoredError, or StopDownload if a receiver of signals does."""
+        """Return the stored answer; raise PageNotStoredError, or StopDownload if a signal's receiver does."""
         frontier = frontier_of(self._crawler)
         page = frontier.page_of(request) if isinstance(frontier, StoredScheduler) else None
         if page is None:

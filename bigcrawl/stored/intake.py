@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class StoredStart(SpiderStart):
-    """The start of a run over stored pages, without a claim; `tell` gets each stored robots.txt and its sitemaps."""
+    """The start of a run over stored pages, without a claim; `tell` gets each stored robots.txt with its sitemaps."""
 
     def __init__(self, flow: SpiderFlow, shutdown: Shutdown, *, has_all: bool) -> None:
         """With `has_all`, the spider is given all pages and makes no start requests."""

@@ -142,7 +142,7 @@ class PageReader:
             page.original_url = original.url
 
     def _find_original(self, page: StoredPage, fields: dict[bytes, bytes], copy: StoredPlace, depth: int) -> StoredPage:
-        """Find a copy's original by record, digest, time, or its URL's previous answer, as tools omit some of these."""
+        """Find a copy's original by record, digest, time, or the URL's previous answer; tools omit some of these."""
         told = text_of(fields.get(b"warc-refers-to-target-uri", b"").strip(b"<>"))
         target = told or page.url
         try:

@@ -74,10 +74,10 @@ class StoredCopies:
             self._originals[request] = page.original_url
 
     def record_page(self, request: Request, fields: Mapping[str, str]) -> None:
-        """Do nothing: the crawl's notes are in its files."""
+        """Do nothing: the notes are in the crawl's files."""
 
     def record_conversion(self, request: Request, content_type: str, body: bytes) -> None:
-        """Do nothing, likewise."""
+        """Do nothing: the conversions are in the crawl's files."""
 
     def original_of(self, request: Request) -> str:
         """Return the URL of the page whose body answers this request; empty if the answer is not a copy."""
@@ -260,7 +260,7 @@ class StoredScheduler(BaseScheduler):
         return None
 
     def _waits_for_start(self) -> bool:
-        """Return whether the spider is making start requests; if so, wake the engine in time."""
+        """Return whether the spider is still making start requests; if so, wake the engine in time."""
         left_s = self._asked.asked_at + START_PATIENCE_S - monotonic()
         if not self._start.is_under_way or left_s <= 0:
             return False
@@ -306,7 +306,7 @@ class StoredScheduler(BaseScheduler):
         return request
 
     def _that_answers(self, request: Request, page: StoredPage) -> StoredPage | None:
-        """Return the page, or another answer of its URL, whose request had this method and body."""
+        """Return the page, or another answer of its URL, whose request had the same method and body."""
         if page.method == request.method and page.request_body == request.body:
             return page
         assert self._catalogue is not None

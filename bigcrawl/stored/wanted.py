@@ -38,7 +38,7 @@ OTHERS_MAX: Final = 16
 
 
 class RequestedPage(NamedTuple):
-    """A requested page; `others` are templates of requests that may have been the first in the crawl."""
+    """A requested page; `others` are templates of requests that may have come first in the crawl."""
 
     rank: int
     template: bytes
@@ -88,7 +88,7 @@ class RequestedPages:
         return asked
 
     def ask_besides(self, rank: int, template: bytes) -> None:
-        """Request a page even if it was requested before. It is given once for each such call, in their order."""
+        """Request a page even if it was requested before; it is given once per call, in the order of calls."""
         self._asked += 1
         heapq.heappush(self._more, (rank, self._asked, template))
 
@@ -178,7 +178,7 @@ class RequestTemplates:
         return self._texts[number]
 
     def use_once(self, number: int) -> bytes:
-        """Return a template for one of its uses; the last use deletes it."""
+        """Use a template once and return it; the last use deletes it."""
         text = self._texts[number]
         self._uses[number] -= 1
         if not self._uses[number]:

@@ -23,7 +23,7 @@ BLANKS: Final = " \t\r\n\f\v\u00a0\u200b\ufeff"
 
 
 def codec_of(begin: bytes) -> str:
-    """Return the codec of a text by its first four bytes: its byte-order mark, or the zeros of UTF-16; else UTF-8."""
+    """Return the codec of a text, by its byte-order mark or the zeros of UTF-16 in its first four bytes; else UTF-8."""
     for mark, codec in _MARKS:
         if begin.startswith(mark):
             return codec

@@ -110,14 +110,14 @@ def refuse_credentials(url: str) -> None:
 
 
 def _without_user(url: str) -> str:
-    """Return a parsed URL without user and password. An @ inside them is escaped."""
+    """Return a parsed URL without user and password, in which an @ is escaped."""
     start = 7 if url[4] == ":" else 8
     end = url.find("@", start, url.index("/", start))
     return url if end < 0 else url[:start] + url[end + 1 :]
 
 
 def masked(url: str, *, is_parsed: bool = False) -> str:
-    """Return a URL, or an attempt at one, without user and password, to be shown."""
+    """Return a URL, valid or not, without user and password, for display."""
     if "@" not in url or url.lower().startswith("mailto:"):
         return url
     return (_mask_user if is_parsed else _mask_all)(lambda found: f"{found[1] or ''}//***@", url)
@@ -219,7 +219,7 @@ class Joiner:
 
 
 def _is_no_name(reference: str) -> bool:
-    """Return whether a reference has an invalid host that is costly to parse."""
+    """Return whether a reference has an invalid host name that would be slow to parse."""
     found = _find_host(_without_breaks("", reference).lstrip(_STRIPPED))
     if found is None or len(found[1]) <= _LABEL_MAX:
         return False

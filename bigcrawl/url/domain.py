@@ -38,7 +38,7 @@ class PublicSuffixes:
         return cls(text, _parsed(text, private=private), hosts_cached_max)
 
     def with_private(self) -> Self:
-        """Return this list with companies' suffixes as public ones."""
+        """Return this list with companies' suffixes treated as public."""
         return self.from_text(self.text, private=True)
 
     def pld(self, host: str) -> str:
@@ -88,7 +88,7 @@ def _as_in_hosts(label: str) -> str:
 
 @cache
 def bundled_text() -> bytes:
-    """Return tldextract's list as a crawl's record has it."""
+    """Return tldextract's list in the form of the crawl record."""
     # Extractors would take a tenth of a crawl's start.
     found = get_suffix_lists(DiskCache(None), (), None, fallback_to_snapshot=True)
     registries, companies = map(set, found)

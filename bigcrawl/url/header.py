@@ -1,4 +1,4 @@
-"""Makes a URL of the bytes of a header, such as Location, Refresh, Link or WARC-Target-URI.
+"""Turns the bytes of a header into a URL, such as Location, Refresh, Link or WARC-Target-URI.
 
 Each byte beyond ASCII is escaped by itself, as in Chromium, so that the server receives the bytes that it sent.
 """
@@ -21,7 +21,7 @@ def url_in(values: Iterable[bytes] | None, base: str) -> str | None:
 
 
 def text_of(value: bytes) -> str:
-    """Return a URL as text that a parser turns into the same bytes."""
+    """Return a URL as text, from which a parser gets the same bytes."""
     try:
         return value.decode()
     except UnicodeDecodeError:

@@ -70,7 +70,7 @@ class Keys:
         return self.of_pld(pld) % partitions
 
     def marks_of(self, canonicals: Collection[str]) -> KeyArray:
-        """Return marks that identify URLs in this process only: faster than keys, and as unpredictable."""
+        """Return hashes that identify URLs in this process only: faster than keys, and as unpredictable."""
         if not _HASHES_ARE_SECRET:
             return self.of_urls(canonicals)
         return np.fromiter(map(hash, canonicals), np.int64, len(canonicals)).view(np.uint64)

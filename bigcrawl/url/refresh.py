@@ -21,7 +21,7 @@ class Refresh(NamedTuple):
 
 
 def refresh_in(content: str) -> Refresh:
-    """Return a refresh with its reference as written; `url=` and quotes may be missing."""
+    """Return a refresh with its reference as written; `url=` and the quotes may be missing."""
     seconds = _after_seconds(content)
     if seconds is None:
         return Refresh(0, "")

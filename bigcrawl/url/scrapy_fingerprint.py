@@ -21,12 +21,12 @@ def _of_scrapy_redis(url: str, method: str, body: bytes) -> bytes:
 
 
 def _of_scrapy(url: str, method: str, body: bytes) -> bytes:
-    """From Scrapy 2.7 on, without headers."""
+    """Return the hashed bytes of Scrapy 2.7 and later, without headers."""
     return json.dumps({"method": method, "url": url, "body": body.hex(), "headers": {}}, sort_keys=True).encode()
 
 
 def _of_early_scrapy(url: str, method: str, body: bytes) -> bytes:
-    """Scrapy before 2.7, and scrapy-redis before 0.8."""
+    """Return the hashed bytes of Scrapy before 2.7, and scrapy-redis before 0.8."""
     return method.encode() + url.encode() + body
 
 

@@ -36,7 +36,7 @@ def stored_rules(crawl: OpenedCrawl, fields: Mapping[bytes, bytes]) -> StoredRul
 
 
 async def read_budget(crawl: OpenedCrawl, name: str) -> dict[str, Any]:
-    """Return the limits of a PLD or host and the rules for it; only the rules if `name` is a pattern or a path."""
+    """Return the limits of a PLD or host and its rules; only the rules if `name` is a pattern or a path."""
     rules = await read_rules(crawl)
     data = _rules_data(crawl, name, rules)
     if name.startswith((EVERY, URL_PATTERN)):
@@ -87,7 +87,7 @@ def budget_data(
 
 
 async def unit_data(crawl: OpenedCrawl, name: str) -> dict[str, Any]:
-    """Return what is known of the `unit` of a host or path, None if it is in none; nothing in a crawl without units."""
+    """Return the data of the `unit` of a host or path, None outside of units; empty in a crawl without units."""
     return {"unit": await _unit_of(crawl, name)} if crawl.config.budget.units else {}
 
 

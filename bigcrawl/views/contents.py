@@ -1,4 +1,4 @@
-"""Reads the files of a partition that another process owns; they are hard-linked first, as it may delete its own."""
+"""Reads the files of a partition that another process owns; they are hard-linked, as the owner may delete its own."""
 
 from __future__ import annotations
 

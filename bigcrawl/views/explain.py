@@ -145,7 +145,7 @@ def _missing_method(directory: Path, key: int, found: FoundUrl) -> str:
 
 
 async def addresses_of(crawl: OpenedCrawl, host: str) -> Sequence[str]:
-    """Return the host's addresses, if the host is an address itself, or nodes share a valid DNS answer for it."""
+    """Return the host's addresses: itself if it is an address, or a valid DNS answer that nodes share."""
     literal = host.strip("[]")
     cells = crawl.config.dns.shared_answers
     if not cells or literal.replace(".", "").isdigit() or ":" in literal:
@@ -154,7 +154,7 @@ async def addresses_of(crawl: OpenedCrawl, host: str) -> Sequence[str]:
 
 
 def page_of(config: Config, data: dict[str, Any]) -> dict[str, Any] | None:
-    """Find the page of an answered URL in the WARC files; return None if it is not there."""
+    """Find the page of an answered URL in the WARC files; return None if it is not found."""
     outcome = data["outcome"]
     if config.crawl.warc_dir is None or outcome is None or not outcome["name"].startswith("status:"):
         return None
@@ -249,7 +249,7 @@ def _death_count(found: FoundUrl) -> int:
 
 
 def place_name(found: FoundUrl) -> str:
-    """Return `taken`, `queued`, `inbox`, `disk`, `withheld`, `ended`, `revisit`, `nowhere` or `unknown`."""
+    """Return a URL's place: taken, queued, inbox, disk, withheld, ended, revisit, nowhere or unknown."""
     end = found.last_end
     if found.hot is not None:
         return "taken" if found.hot.is_taken else "queued"
@@ -296,7 +296,7 @@ def _filters_data(crawl: OpenedCrawl, url: str, reports: Sequence[bytes]) -> dic
 
 
 def _scope_of_nodes(reports: Sequence[bytes]) -> str | None:
-    """Return the scope that a node reports; None if no node reports one, because it is the default."""
+    """Return the scope that a node reports; None if none does, so that the default applies."""
     for text in reports:
         reported = read_or_nothing(text).get(FIELD, {}).get("BIGCRAWL_SCOPE")
         if isinstance(reported, str):

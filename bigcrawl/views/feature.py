@@ -43,7 +43,7 @@ class FeatureView:
     wants_record = False
 
     def reads_queues(self, config: Config) -> bool:
-        """Return whether the queues' files must be fetched from the store too, to find records."""
+        """Return whether finding records needs the queues' files, which must then be fetched from the store."""
         return False
 
     def status(self, counts: Mapping[str, int], reports: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

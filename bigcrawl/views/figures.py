@@ -102,7 +102,7 @@ class CrawlFigures:
 
 
 async def gather_figures(crawl: OpenedCrawl) -> CrawlFigures:
-    """Gather the figures of a crawl, by some ten Redis commands. Raises NothingCountedError if no feature counts."""
+    """Gather a crawl's figures, by some ten Redis commands. Raises NothingCountedError without a counting feature."""
     if (counts_of := counts_reader()) is None:
         raise NothingCountedError
     status = await status_of(crawl)
@@ -134,7 +134,7 @@ async def gather_figures(crawl: OpenedCrawl) -> CrawlFigures:
 
 
 def _read_plds(crawl: OpenedCrawl, counted: Any, counts: InDegreeCounts, begun: Collection[int]) -> PldFigures:
-    """Look up the in-degrees of the counted PLDs. `begun` are the partitions that have files on some machine."""
+    """Look up the in-degrees of the counted PLDs. `begun` are the partitions with files on any machine."""
     top = counted.pages_by_pld.rows()[:TOP]
     names = {row.name for row in top} | counted.sampled_plds.counts.keys()
     files = read_files(crawl, names, range(crawl.partitions) if crawl.partitions <= PARTITIONS_MAX else ())

@@ -86,7 +86,7 @@ async def list_hosts(crawl: OpenedCrawl, wanted: HostQuery, walked_max: int = 0)
 
 
 async def first_hosts(crawl: OpenedCrawl, wanted: HostQuery) -> dict[str, Any]:
-    """Return the hosts up to the last row, due first; not whole if too many others had to be looked at."""
+    """Return the hosts due first, up to the last row; incomplete if too many others had to be examined."""
     keys = [crawl.keys(number) for number in _partitions_of(crawl, wanted)]
     is_cluster = await crawl.client.is_cluster()
     at_once = 1 if is_cluster else PARTITIONS_AT_ONCE
@@ -112,7 +112,7 @@ def _partitions_of(crawl: OpenedCrawl, wanted: HostQuery) -> range:
 
 
 async def _read_hosts(crawl: OpenedCrawl, wanted: HostQuery) -> AsyncIterator[list[ListedHost]]:
-    """Yield hosts in batches. A host that changes its state meanwhile may come twice, or not at all."""
+    """Yield hosts in batches. A host whose state changes meanwhile may appear twice, or not at all."""
     partitions = _partitions_of(crawl, wanted)
     for start in range(0, len(partitions), TOGETHER):
         some = partitions[start : start + TOGETHER]
@@ -158,7 +158,7 @@ def _heap_ranges(state: str, now_ms: int) -> list[tuple[str, int, int]]:
 async def _with_states(
     crawl: OpenedCrawl, heap: str, found: Mapping[int, Sequence[tuple[str, float]]], now_ms: int
 ) -> list[ListedHost]:
-    """Return hosts of a heap with their states. A snoozed host is in both heaps; only that of `snoozed` gives it."""
+    """Return hosts of a heap with their states. A snoozed host is in two heaps; only `snoozed` counts."""
     flat = [(due_ms, host, number) for number, hosts_there in found.items() for host, due_ms in hosts_there]
     if heap == "snoozed":
         return [ListedHost(*each, "retired" if each[0] >= RETIRED_MS else "snoozed") for each in flat]

@@ -87,7 +87,7 @@ class HostState(NamedTuple):
 
 @dataclass
 class InboxTrace:
-    """What unmerged inbox entries say about one URL.
+    """The information about one URL in unmerged inbox entries.
 
     Attributes:
         offers, forgets: ids of the entries that offer or forget the URL.
@@ -121,7 +121,7 @@ async def read_host(crawl: OpenedCrawl, place: UrlPlace, urls_max: int = 0) -> H
 
 
 class SoughtUrl(NamedTuple):
-    """What Redis has of a URL; `trimmed` is the last id that the inbox may have lost."""
+    """A URL's data in Redis; `trimmed` is the last inbox id that may have been trimmed."""
 
     hot: HotUrl | None
     suspicion: Suspicion | None
@@ -131,7 +131,7 @@ class SoughtUrl(NamedTuple):
 
 
 async def find_url(crawl: OpenedCrawl, place: UrlPlace, merged: str = "") -> SoughtUrl:
-    """Look for a URL in Redis, and in the inbox after the id `merged`; "" is the last that the partition merged."""
+    """Look for a URL in Redis, and in inbox entries after the id `merged`; "" means the last merged one."""
     keys = crawl.keys(place.partition)
     sought = looking.UrlSought(place.host, place.key, beginning_of(place.key))
     urls_from: str | None = "-inf"

@@ -42,7 +42,7 @@ _PREFIX: Final = "export-"
 
 
 class FilesToRead(NamedTuple):
-    """A directory laid out like a partition's, and the URL of the store if its files come from there, else ""."""
+    """A directory laid out like a partition's; the URL of the store if its files come from there, else ""."""
 
     directory: Path
     url: str
@@ -54,12 +54,12 @@ def said_of_files(files: FilesToRead, *, has_any: bool) -> dict[str, Any]:
 
 
 def is_looked_at(name: str) -> bool:
-    """Return whether a file belongs to a table that `scheduler.partition.reader` reads, or has unrunnable URLs."""
+    """Return whether a file has unrunnable URLs, or a table that `scheduler.partition.reader` reads."""
     return name.startswith((*_LOOKED_AT, UNRUNNABLE))
 
 
 async def read_view(crawl: OpenedCrawl, partition: int) -> PartitionView:
-    """Return the state of a partition. Call this before looking for its files, or a first step would hide them."""
+    """Return the state of a partition. Call this before looking for its files, as a first step may add them."""
     view: PartitionView
     [view] = await crawl.client.run([scripts.look_partition(crawl.keys(partition))])
     return view
@@ -77,7 +77,7 @@ def read_disk(view: PartitionView, directory: Path, key: int, pld_key: int) -> U
 
 
 async def is_past(crawl: OpenedCrawl, partition: int, inbox_id: str) -> bool:
-    """Return whether the inbox may have been trimmed beyond these files; then all must be read again."""
+    """Return whether the inbox may have been trimmed beyond these files, so that all must be read again."""
     trimmed = await crawl.client.command("HGET", crawl.keys(partition).state, "trimmed")
     return bool(trimmed) and id_order(trimmed.decode().partition(" ")[0]) > id_order(inbox_id)
 
@@ -86,7 +86,7 @@ async def is_past(crawl: OpenedCrawl, partition: int, inbox_id: str) -> bool:
 def files_to_read(
     crawl: OpenedCrawl, partition: int, is_wanted: Callable[[str], bool] | None = None
 ) -> Iterator[FilesToRead]:
-    """Find the newest files of a partition as `newest_files` does, for a block; fetched ones are then deleted."""
+    """Yield a directory with a partition's newest files, as `newest_files` does; delete fetched files afterwards."""
     with ExitStack() as ending:
         make_place = lambda: ending.enter_context(place_for_links(crawl.config.crawl.crawl_dir))  # noqa: E731
         found = newest_files(crawl, partition, make_place, is_wanted)
@@ -128,7 +128,7 @@ def newest_files(
 
 @contextmanager
 def place_for_links(crawl_dir: Path) -> Iterator[Path]:
-    """Make a directory for links on the file system of the crawl's files; delete any that killed exports left."""
+    """Create a directory for links on the file system of the crawl's files; delete those of killed exports."""
     try:
         make_private_directory(crawl_dir)
         for left in crawl_dir.glob(f"{_PREFIX}*"):

@@ -104,7 +104,7 @@ class OpenedCrawl:
         await self.client.run([scripts.record_event(self.crawl_keys, self.client.now_ms(), kind, text=shown)])
 
     async def unmark_finished(self) -> None:
-        """Let a finished crawl go on at its next start, because it may have URLs to fetch again."""
+        """Let a finished crawl continue at its next start, because it may have URLs to fetch again."""
         await FinishCheck(self.client, self.config.crawl.name, self.partitions).take_back()
 
     async def nodes(self) -> set[str]:
@@ -144,7 +144,7 @@ _kept_query: ContextVar[KeptQuery | None] = ContextVar("kept_query", default=Non
 
 @contextlib.contextmanager
 def server_of(config: Config, *, may_begin: bool = False) -> Iterator[str]:
-    """Yield the crawl's Redis, started if embedded and stopped; `may_begin` permits a crawl that does not exist."""
+    """Yield the crawl's Redis, started and stopped if embedded; `may_begin` permits a crawl that does not exist."""
     if config.crawl.redis_url:
         yield config.crawl.redis_url
         return
@@ -171,7 +171,7 @@ async def open_crawl(config: Config, url: str) -> AsyncIterator[OpenedCrawl]:
 def in_crawl(
     config: Config, work: Callable[Concatenate[OpenedCrawl, _P], Awaitable[_T]], *args: _P.args, **options: _P.kwargs
 ) -> _T:
-    """Run a coroutine with the crawl: opened for it, or the one that `keeping_open` has."""
+    """Run a coroutine with the crawl: newly opened, or the one that `keeping_open` provides."""
 
     async def done(url: str) -> _T:
         async with open_crawl(config, url) as crawl:
@@ -185,7 +185,7 @@ def in_crawl(
 
 @contextlib.contextmanager
 def keeping_open(query: KeptQuery | None) -> Iterator[None]:
-    """Let `in_crawl` ask a crawl that is kept open, in this block and thread; with None, it opens the crawl again."""
+    """Let `in_crawl` use a crawl that stays open, in this block and thread; with None, it opens the crawl again."""
     token = _kept_query.set(query)
     try:
         yield

@@ -26,7 +26,7 @@ async def read_speed(crawl: OpenedCrawl) -> dict[str, Any]:
 
 
 def speed_of(config: Config, orders: Mapping[str, bytes], now_ms: int) -> dict[str, Any]:
-    """Return the speed in force at a time, and what sets it; `orders` are the fields of the control hash."""
+    """Return the speed at a time, and its source; `orders` are the fields of the control hash."""
     pace = config.pace
     by_hand = orders.get(SPEED)
     plan = parse_speed(pace.speed if by_hand is None else by_hand.decode(), pace.time_zone, "the crawl's speed")
@@ -47,7 +47,7 @@ async def read_discovery(crawl: OpenedCrawl) -> Discovery:
 
 
 def discovery_data(discovery: Discovery) -> dict[str, Any]:
-    """Return whether links are queued, and when not, in ISO 8601 with zone; None if never, or if not over yet."""
+    """Return whether links are queued, and the time without queuing, in ISO 8601 with zone; None if unset."""
     return {
         "is_on": discovery.is_on,
         "off_from": _time_or_none(discovery.off_from_ms),

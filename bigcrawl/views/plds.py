@@ -48,7 +48,7 @@ class PldsInFiles(NamedTuple):
 
 
 async def list_plds(crawl: OpenedCrawl, order: str, limit: int, *, asks_store: bool = False) -> dict[str, Any]:
-    """Return the PLDs with the most pages or bytes, and the counts of pages and of unreadable nodes. Blocks."""
+    """Return the PLDs with the most pages or bytes, and the numbers of pages and of unreadable nodes. Blocks."""
     if (counts_of := counts_reader()) is None:
         return {"plds": [], "pages": None, "unreadable": 0, "from_store": 0, "unread": 0}
     counted, unreadable = await counts_of.read_pages_by_pld(crawl.client, crawl.config.crawl.name)

@@ -34,7 +34,7 @@ RULE_CHARACTERS: Final = 200
 
 
 async def read_host_data(crawl: OpenedCrawl, word: str) -> dict[str, Any]:
-    """Return what is known of a host. Three Redis commands."""
+    """Return all data about a host. Cost: three Redis commands."""
     place = crawl.place_of_site(word)
     state, watched = await read_host(crawl, place, URLS), await watch(crawl, place.host)
     seen = state.seen
@@ -93,7 +93,7 @@ def _urls_of(members: Sequence[bytes]) -> list[str]:
 
 
 async def read_pld_data(crawl: OpenedCrawl, word: str) -> dict[str, Any]:
-    """Return what is known of a PLD; of its hosts in Redis, those with the most URLs. Blocks, as it reads files."""
+    """Return all data about a PLD, with its hosts in Redis that have the most URLs. Blocks, as it reads files."""
     place = crawl.place_of_site(word)
     view = await read_view(crawl, place.partition)
     [seen] = await crawl.client.run([looking.look_pld(crawl.crawl_keys, place.pld)])

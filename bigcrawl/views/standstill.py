@@ -1,4 +1,4 @@
-"""Finds the reasons why a crawl fetches nothing, and says them as sentences."""
+"""Finds the reasons why a crawl fetches nothing, as sentences."""
 
 from __future__ import annotations
 

@@ -35,7 +35,10 @@ IMPORTING: Final = "importing"
 
 
 async def status_of(crawl: OpenedCrawl) -> dict[str, Any]:
-    """Return a crawl's nodes, its partitions, hosts and URLs by state, its pages and rates. Four Redis commands."""
+    """Return a crawl's nodes, its partitions, hosts and URLs by state, its pages and rates.
+
+    Cost: four Redis commands.
+    """
     config, client = crawl.config, crawl.client
     [view] = await client.run([looking.look_crawl(crawl.crawl_keys, config.frontier.lease_ms)])
     seen = await survey(client, config.crawl.name, crawl.partitions)
@@ -77,7 +80,7 @@ async def status_of(crawl: OpenedCrawl) -> dict[str, Any]:
 
 
 def _identity_data(config: Config, record: Mapping[str, bytes]) -> dict[str, Any]:
-    """Return what a crawl is and whose: its spider, the first seeds, its begin, its scope and its contact."""
+    """Return a crawl's spider, first seeds, start, scope and contact."""
     try:
         seeds = [str(url) for url in read_json(record.get(SEEDS) or b"[]")]
     except (ValueError, TypeError):
@@ -176,7 +179,7 @@ def _status_data(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]],
 
 
 def _figures_of(reports: Iterable[Mapping[str, Any]]) -> dict[str, list[float]]:
-    """Return the sums of what spiders count since their nodes started: each a number, or a part and its whole."""
+    """Return the sums of spiders' own counts since their nodes started: each a number, or a part and its whole."""
     sums: dict[str, list[float]] = {}
     for report in reports:
         for name, value in report.get("figures", {}).items():

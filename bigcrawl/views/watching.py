@@ -62,7 +62,10 @@ class CrawlPolls:
         return self._seen
 
     async def poll(self, *, is_only: bool = False) -> PollResults:
-        """Poll once. While Redis is away, return the last results and why; raise if `is_only`, which waits for all."""
+        """Poll once.
+
+        While Redis is away, return the last results and the reason; with `is_only`, wait for all or raise.
+        """
         try:
             status = await status_of(self._crawl)
             if is_only:

@@ -45,7 +45,7 @@ class Files(Protocol):
     def is_at(self, fd: int, path: Path) -> bool: ...
 
     def touch(self, fd: int) -> None:
-        """Set a file's modification time to the file system's present time."""
+        """Set a file's modification time to the file system's current time."""
 
     def close(self, fd: int) -> None: ...
 

@@ -23,7 +23,7 @@ _FAILED: Final = "a file could not be closed, or has lost its name"
 
 
 class GroupCommit:
-    """Counts pages written and safe, in a thread that syncs with `syncing()`, or, if `interval_s` is None, does not."""
+    """Counts written and safe pages, and syncs them in a thread with `syncing()`; if `interval_s` is None, never."""
 
     def __init__(
         self, syncing: Callable[[], Callable[[], None]], interval_s: float | None, clock: Clock | None = None
@@ -68,14 +68,14 @@ class GroupCommit:
         self._start_or_wake()
 
     def begin_again(self) -> None:
-        """Continue after an error; unsafe pages count as not written."""
+        """Continue after an error; unsafe pages count as unwritten."""
         self._due = None
         self.written = self._synced
         self.error = None
 
     @property
     def has_ended(self) -> bool:
-        """Return whether no work remains after `end`, or none has begun."""
+        """Return whether no work remains after `end`, or none was ever started."""
         return not self._thread.is_alive()
 
     def end(self, within_s: float) -> bool:

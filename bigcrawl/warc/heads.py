@@ -33,7 +33,7 @@ def record_head(data: bytes) -> tuple[dict[bytes, bytes], int] | None:
 
 
 def http_head(block: bytes) -> tuple[bytes, int]:
-    """Return a head in regular form (RFC 9112, 2.2, 5.1, 5.2), and the offset of its body; 0 if it has no end."""
+    """Return a head in normal form (RFC 9112, 2.2, 5.1, 5.2), and the offset of its body; 0 if the head has no end."""
     at = block.find(HEAD_END)
     if at >= 0 and _find_odd(block, 0, at) is None:
         return block[:at], at + len(HEAD_END)
@@ -68,7 +68,7 @@ def block_of(fields: dict[bytes, bytes], rest: bytes) -> bytes:
 
 
 def is_next(behind: bytes) -> bool:
-    """Return whether another record follows; the first 16 bytes are enough."""
+    """Return whether another record follows; the first 16 bytes suffice."""
     rest = behind.lstrip(b"\r\n")
     return len(rest) < len(behind) and (rest.startswith(_MARK) or _starts_url(rest) is not None)
 

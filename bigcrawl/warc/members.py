@@ -59,7 +59,7 @@ class Unpacker(Protocol):
 
 
 class FileSpan(NamedTuple):
-    """A part of a file: a record, or bytes with a `problem`; `is_whole` if the member can be unpacked."""
+    """A part of a file: a record, or bytes with a `problem`; `is_whole` if the member can be decompressed."""
 
     begin: int
     end: int

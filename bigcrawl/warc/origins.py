@@ -49,7 +49,7 @@ class RecentOrigins:
         return payload, origin if home is file or home.is_sealed else None
 
     def remember(self, exchange: Exchange, payload: bytes, file: OriginFile) -> Origin | None:
-        """Remember a payload, and return its origin; None if it cannot be one."""
+        """Remember a payload, and return its origin; None if it cannot become one."""
         size = len(exchange.response_body)
         if (
             not self._count_max

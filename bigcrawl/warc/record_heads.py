@@ -43,7 +43,7 @@ _BODY_DIGEST_BYTES = 32
 
 
 class RecordHead(NamedTuple):
-    """The beginning of one record, and its member's place; `body` is the BLAKE2b of what follows an HTTP head."""
+    """The start of one record, and the place of its member; `body` is the BLAKE2b of the bytes after an HTTP head."""
 
     offset: int
     size: int

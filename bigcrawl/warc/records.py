@@ -95,7 +95,7 @@ class Note(NamedTuple):
 
 
 class Conversion(NamedTuple):
-    """Another form of a stored response's body, such as the document that its scripts made of it."""
+    """Another form of a stored response's body, such as the document after its scripts."""
 
     url: str
     refers_to: bytes

@@ -37,7 +37,7 @@ _DOUBT = (
 
 @dataclass(frozen=True, slots=True)
 class RecoveredFile:
-    """What was kept of an abandoned file. A file without a whole record was removed."""
+    """The part of an abandoned file that was kept. A file without a whole record was removed."""
 
     path: Path
     kept_records: int
@@ -60,7 +60,7 @@ def recover_directory(
     remove_indexes: Callable[[Path], object] | None = None,
     files: Files | None = None,
 ) -> list[RecoveredFile]:
-    """Close every abandoned ``.open`` file of the directory, not used ones, until `should_stop`."""
+    """Close every abandoned ``.open`` file of the directory until `should_stop`; files in use stay."""
     recovered = []
     doubtful = 0
     for path in sorted(Path(directory).glob(f"*{OPEN_SUFFIX}")):
@@ -134,7 +134,7 @@ def recover_file(
 def _divide_file(
     file: BinaryIO, should_stop: Callable[[], bool], *, goes_on: bool
 ) -> tuple[int, list[_Range], list[_Range]]:
-    """Return the number of whole members, their ranges, and damaged ranges; the first to the end unless `goes_on`."""
+    """Return the number of whole members, their ranges, and the damaged ranges; unless `goes_on`, stop at damage."""
     records = 0
     sound: list[_Range] = []
     damaged: list[_Range] = []

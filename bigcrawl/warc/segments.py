@@ -41,7 +41,7 @@ _LATE_MS = int(QUIET_S * 1000) // 2
 
 @dataclass(frozen=True, slots=True)
 class WrittenRecords:
-    """What one `write` has written: records, bytes, `origin` of a body, and the SHA-1 `payload` of the response."""
+    """The result of one `write`: records, bytes, a body's `origin`, and the SHA-1 `payload` of the response."""
 
     records: int
     size: int
@@ -80,7 +80,7 @@ class _OpenSegment:
         self._is_torn = False
 
     def sync(self) -> None:
-        """Sync the file, and the first time its name. Raise OSError if it was removed: nothing in it is safe."""
+        """Sync the file, and at first its name. Raise OSError if it was removed: nothing in it is safe."""
         if self._is_closed:
             return
         self._check_name()
@@ -95,7 +95,7 @@ class _OpenSegment:
             raise FileNotFoundError(errno.ENOENT, "another process has removed or closed the file", str(self.open_path))
 
     def touch(self, now_ms: int) -> bool:
-        """Touch the file, to show that it is being written; return False if it has lost its name."""
+        """Update the file's time, to show that it is in use; return False if its name is lost."""
         if self._is_closed:
             return True
         try:
@@ -172,11 +172,11 @@ def _name_part(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SealingOptions:
-    """How full files are sealed: `run` runs the sealing, which calls `note`, which must not raise."""
+    """How full files are sealed: `run` executes the sealing, which then calls `on_sealed` (must not raise)."""
 
     bytes_max: int = BYTES_MAX
     run: Callable[[Callable[[], bool]], object] = _call_now
-    note: Callable[[Path], object] = _ignore_path
+    on_sealed: Callable[[Path], object] = _ignore_path
 
 
 class WarcWriter:
@@ -213,7 +213,7 @@ class WarcWriter:
         self._info[name] = value
 
     def write(self, item: Exchange | Note | Conversion) -> WrittenRecords:
-        """Append the records of an exchange, a note or a conversion; after a TransientStoreError, none is there."""
+        """Append the records of an exchange, a note or a conversion; after a TransientStoreError, none was added."""
         try:
             self._give_up_lost_file()
             segment = self._segment = self._segment or self._create_segment()
@@ -239,7 +239,7 @@ class WarcWriter:
         return WrittenRecords(len(records), len(data), origin, payload)
 
     def sync_function(self) -> Callable[[], None]:
-        """Return a function that syncs the current file; after its OSError, `give_up_file` and write again."""
+        """Return a function that syncs the current file. After its OSError, call `give_up_file` and write again."""
         segment = self._segment
         return segment.sync if segment else _do_nothing
 
@@ -287,7 +287,7 @@ class WarcWriter:
                 self._files.close(fd)
                 self._files.remove(path)
                 raise
-            segment = _OpenSegment(self._files, fd, path, self._sealing.note)
+            segment = _OpenSegment(self._files, fd, path, self._sealing.on_sealed)
             segment.shown_ms = self._clock.now_ms()
             if is_ours and not segment.path.exists():
                 return segment

@@ -25,7 +25,7 @@ BOOT_FIELD: Final = "bootId"  # in warcinfo
 
 
 def is_being_begun(fd: int, path: Path) -> bool:
-    """Return whether a writer may have just created the file and not locked it yet."""
+    """Return whether a writer may have just created the file, and not yet locked it."""
     return os.fstat(fd).st_size == 0 and _quiet_s(fd, path.parent) < QUIET_S
 
 

@@ -1,4 +1,4 @@
-"""What happened lately, over the whole crawl, and in other crawls and jobs."""
+"""Recent activity of all nodes, the crawl's history, and other crawls and jobs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _EVENT_INDENT: Final = 34
 
 
 def events(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Show what happened to the crawl, the last first: nodes, orders, a Redis that was away, begin and end."""
+    """Show the crawl's events, the last first: nodes that came and went, orders, Redis outages, start and end."""
     found = in_crawl(config, events_of)
     lines = [
         line
@@ -98,7 +98,7 @@ def history_options(parser: argparse.ArgumentParser) -> None:
 
 
 def history(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Show the course of the crawl: pages, errors and new URLs per second, and waiting URLs, by time."""
+    """Show the crawl over time: pages, errors and new URLs per second, and waiting URLs."""
     columns = in_crawl(config, history_of)
     columns = last_of(columns, opts.hours * 3600) if opts.hours > 0 else columns
     return Result(columns, history_text(rates_of(columns, min(max(1, opts.rows), STEPS_MAX))))

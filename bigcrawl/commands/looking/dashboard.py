@@ -1,4 +1,4 @@
-"""`scrapy frontier dashboard`. Meanwhile an embedded Redis that was stopped runs; a crawl that starts takes it over."""
+"""`scrapy frontier dashboard`. It also runs a stopped embedded Redis; a crawl that starts takes that over."""
 
 from __future__ import annotations
 

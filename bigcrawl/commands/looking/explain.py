@@ -44,7 +44,7 @@ def explain_options(parser: argparse.ArgumentParser) -> None:
 
 
 def explain(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Show everything that the crawl knows about a URL; with BIGCRAWL_SOURCE, what the stored pages have of it."""
+    """Show everything that the crawl knows about a URL; with BIGCRAWL_SOURCE, the stored pages' answers to it."""
     if config.source.pattern:
         stored = explain_stored(config, words[0])
         return Result(stored, stored_text(stored))
@@ -136,7 +136,7 @@ def _outcome_text(data: dict[str, Any]) -> str:
 
 
 def _meaning_of(limit: str) -> str:
-    """Return what a limit means, by the table of stats, where `depth` is a reason for dropped links."""
+    """Return the meaning of a limit, from the table of stats, which lists `depth` as a reason to drop links."""
     for key in ("bigcrawl/limits/{reason}", "bigcrawl/dropped/{reason}"):
         meaning = dict(next(stat for stat in SCRAPY_STATS if stat.key == key).values).get(limit)
         if meaning is not None:
@@ -169,7 +169,7 @@ def _more_of_where(data: dict[str, Any]) -> str:
 
 
 def _turn_text(data: dict[str, Any]) -> str:
-    """Describe how far the URL's PLD has come, which is known without reading the queues."""
+    """Describe the current turn of the URL's PLD, which is known without reading the queues."""
     if data["pld_over_budget"]:
         return "; its PLD has more URLs than its budget lets pass for now"
     if data["pld_turn"] is None or data["pld_turn"] < data["turn"]:

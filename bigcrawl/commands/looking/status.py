@@ -1,4 +1,4 @@
-"""`scrapy frontier status` and `nodes`, from Redis only; one that is embedded and was stopped runs meanwhile."""
+"""`scrapy frontier status` and `nodes`, from Redis only. They start a stopped embedded Redis meanwhile."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _figure_lines(status: dict[str, Any]) -> list[str]:
 
 
 def _cells(*cells: tuple[float, str]) -> str:
-    """Return numbers and their units in columns, of which three keep to 80 columns behind a label."""
+    """Return numbers and their units in columns; three columns fit into 80 characters beside a label."""
     return "".join(
         f"{number:>13,.1f} {unit:<8}" if isinstance(number, float) else f"{number:>13,} {unit:<8}"
         for number, unit in cells
@@ -232,7 +232,7 @@ async def redis_bytes(crawl: OpenedCrawl) -> int:
 
 
 def page_bytes(directory: Path | None) -> dict[str, int | None]:
-    """Return the bytes of WARC files and of all other files beside them; None if no WARC file is here."""
+    """Return the bytes of WARC files and of all other files beside them; None if there is no WARC file."""
     pages = others = 0
     with suppress(OSError), os.scandir(directory or "") as entries:
         for entry in entries:

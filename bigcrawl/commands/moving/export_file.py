@@ -76,7 +76,7 @@ def new_file(path: Path) -> Iterator[LineWriter]:
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """Yield the lines of a file but the last, which marks it complete; raise ConfigError at a damaged one."""
+    """Yield the lines of a file except the last, which marks it as complete; raise ConfigError at a damaged one."""
     count, is_whole = 0, False
     try:
         with path.open("rb") as plain, _open_compressed_to_read(plain) as file:
@@ -111,7 +111,7 @@ def exported_crawl(path: Path) -> str:
 
 
 def url_line(url: QueuedUrl, partition: int) -> Line:
-    """Return the line of a URL. If its request is damaged, the line has no address, and is flagged as unrunnable."""
+    """Return the line of a URL. If its request is damaged, the line has no URL, and a flag for unrunnable."""
     address = address_or_none(url.body)[0]
     return {
         "url": address,

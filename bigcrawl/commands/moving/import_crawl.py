@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def import_crawl(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Import an export into a crawl, which is begun if it does not exist."""
+    """Import an export into a crawl, which is created if missing."""
     lines = read_lines(Path(words[0]))
     header = next(lines)
     with server_of(config, may_begin=True) as server:
@@ -118,8 +118,8 @@ async def crawl_for_import(
 ) -> AsyncIterator[OpenedCrawl]:
     """Open the crawl, or begin it. After an error it stays paused, so that the import can be repeated.
 
-    The crawl must make keys as the exported `record` does, if there is one. `pauses` pauses the crawl even if it exists
-    already.
+    The crawl must hash URLs to the same keys as the exported `record`, if any. `pauses` pauses the crawl even if it
+    exists already.
     """
     client = RedisClient(server)
     try:
@@ -135,7 +135,7 @@ async def crawl_for_import(
 
 
 async def _create_crawl(config: Config, client: RedisClient, record: dict[str, Any] | None) -> None:
-    """Begin the crawl unless it exists. If there is a `record`, compare how the crawl makes keys with it."""
+    """Create the crawl unless it exists. If there is a `record`, check that both crawls hash URLs to the same keys."""
     name = config.crawl.name
     keys = CrawlKeys(name)
     wanted: dict[str, bytes] = {}

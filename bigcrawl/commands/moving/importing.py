@@ -49,7 +49,7 @@ class NotImported(NamedTuple):
 
 
 class RequestSender:
-    """Sends the data of one import; `bad` are the first items left out, `notes` warnings about pages fetched again."""
+    """Sends the data of one import; `bad` are the first skipped items, `notes` warnings about refetched pages."""
 
     def __init__(self, crawl: OpenedCrawl, request_classes: Collection[str] = ()) -> None:
         """Permit requests of Scrapy's own classes and of `request_classes`."""
@@ -109,7 +109,7 @@ class RequestSender:
     async def keep_fetched(
         self, scheme: str, known: npt.NDArray[np.uint64], waiting: npt.NDArray[np.uint64], *, is_certain: bool
     ) -> str:
-        """Store the fingerprints of fetched pages: those that are `known`, in ascending order, except those `waiting`.
+        """Store the fingerprints of fetched pages: all in `known` (ascending) except those in `waiting`.
 
         Return the scheme of the fingerprints, one of `bigcrawl.url.scrapy_fingerprint`. An earlier import's scheme
         replaces one that is not certain; raise ConfigError if it contradicts one that is.
@@ -151,7 +151,7 @@ class ImportSource(Protocol):
 
 
 def import_source(config: Config, source: ImportSource, request_classes: Collection[str]) -> Result:
-    """Import data into a crawl, which is begun if it does not exist; the exit status is 1 if parts are left out."""
+    """Import data into a crawl, which is created if missing; the exit status is 1 if parts were skipped."""
     with server_of(config, may_begin=True) as server:
         sender, remarks = asyncio.run(_import(config, server, source, request_classes))
     lines = [f"crawl {config.crawl.name}: {sender.sent:,} URLs are in", *remarks, *sender.notes, *sender.lines()]
@@ -192,7 +192,7 @@ class SourceRedis:
             return await self._client.command(*words)
 
     async def read_queue(self, queue: str, rank: int, *, is_stack: bool) -> QueuePart:
-        """Read entries of a list or zset from `rank` on, in the order in which they leave; of large ones the size."""
+        """Read entries of a list or zset from `rank` on, in queue order; of large entries only the size."""
         end, bounds = "left" if is_stack else "right", (_PART_ENTRIES_MAX, _PART_BYTES_MAX, ENTRY_BYTES_MAX)
         with _about_source():
             part: QueuePart = await self._client.read(read_queue(ListKeys(queue), rank, end, *bounds))
@@ -238,14 +238,14 @@ def _check_source(word: str) -> str:
 
 
 def name_for(opts: argparse.Namespace) -> str:
-    """Return the crawl's name as the export or the spider gives it; empty if neither does."""
+    """Return the crawl's name, from the export or the spider; empty if neither has one."""
     if opts.source == EXPORT:
         return exported_crawl(Path(opts.words[0]))
     return crawl_name_of(opts.spider) if opts.spider else ""
 
 
 def import_from(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Import an export, or data of another crawler, into a crawl, which is begun if it does not exist."""
+    """Import an export, or another crawler's data, into a crawl, which is created if missing."""
     if opts.source == EXPORT:
         return import_crawl(config, words, opts)
     source = load_module(_SOURCES).SOURCES[opts.source](words[0], opts)

@@ -51,7 +51,7 @@ def changes_options(parser: argparse.ArgumentParser) -> None:
 
 
 def changes(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Write the added, changed and gone pages into a new file, and print the time for the next call."""
+    """Write the added, changed and gone pages into a new file, and print the `--since` of the next call."""
     since_s, path = _parse_time(opts.since), Path(words[0])
     with new_file(path) as writer:
         counts, next_s = in_crawl(config, _write_changes, writer, since_s)
@@ -94,7 +94,7 @@ async def _possible_pages(crawl: OpenedCrawl, partition: int, links: Path) -> As
 
 
 async def _oldest_taken_ms(crawl: OpenedCrawl, partition: int, now_ms: int) -> int:
-    """Return since when a URL has been taken whose outcome is not known yet; its change may be dated from then."""
+    """Return the time of the oldest take without a known outcome: the page's change may be dated later than it."""
     records = await crawl.client.command("HVALS", crawl.keys(partition).taken)
     return min([now_ms, *(int(record.split(b"\n", 2)[1]) for record in records)])
 

@@ -112,7 +112,7 @@ class _Compaction:
         return copies
 
     def _other_files(self) -> list[Path]:
-        """Return the directory's other files, including those being written. They must not change."""
+        """Return the directory's other files, including unfinished ones. They must not change."""
         named = {path.name for path in self._paths}
         ends = (WARC_SUFFIX + OPEN_SUFFIX, WARC_SUFFIX)
         return [path for end in ends for path in self._paths[0].parent.glob(f"*{end}") if path.name not in named]
@@ -163,7 +163,7 @@ class _Compaction:
 
 @contextmanager
 def _room_in(directory: Path) -> Iterator[Path]:
-    """Make an empty directory beside the files, for one call at a time; raise ConfigError if another call runs."""
+    """Create an empty working directory beside the files; raise ConfigError if another call is using it."""
     room = directory / _ROOM
     make_private_directory(room)
     with locked_directory(room) as is_ours:

@@ -64,7 +64,7 @@ def extract_page(config: Config, words: Sequence[str], opts: argparse.Namespace)
 
 
 def _find_capture(directory: Path, url: str, until: str, store_url: str | None) -> Capture:
-    """Return the last capture, up to the time `until`, of the URL, or else of one with the same search key."""
+    """Return the URL's last capture up to `until`; if it has none, that of a URL with the same search key."""
     if until and not (until.isdigit() and 4 <= len(until) <= 14):
         raise ConfigError(f"--at is {until!r}; it takes the digits of a time, as 2026, 20261125 or 20261125220512")
     damaged: list[Path] = []
@@ -115,7 +115,7 @@ def _extract_capture(directory: Path, capture: Capture, to: Path | None) -> Extr
 
 @contextmanager
 def _in_place_of(to: Path | None) -> Iterator[BinaryIO]:
-    """Yield a file that replaces `to` once it is complete; if `to` is a device or pipe, yield that itself."""
+    """Yield a file that replaces `to` once complete; if `to` is a device or pipe, yield `to` itself."""
     if to is None or (to.exists() and not to.is_file()):
         with (to or Path(os.devnull)).open("wb") as file:
             yield file
@@ -128,5 +128,5 @@ def _in_place_of(to: Path | None) -> Iterator[BinaryIO]:
 
 
 def _path_of(directory: Path, capture: Capture) -> Path:
-    """Return the path of a capture's file. An index may name any path, but the file is beside its index."""
+    """Return the path of a capture's file, which is beside its index, whatever path the index names."""
     return directory / PurePath(capture.filename).name

@@ -97,7 +97,7 @@ def index_again(config: Config, words: Sequence[str], opts: argparse.Namespace) 
 
 
 def files_of(config: Config, words: Sequence[str], suffixes: tuple[str, ...] = (WARC_SUFFIX,)) -> list[Path]:
-    """Return the WARC files named in `words`, or if there are none, the complete ones in the crawl's directory."""
+    """Return the WARC files named in `words`; without names, the complete ones in the crawl's directory."""
     for word in words:
         if Path(word).is_dir():
             raise ConfigError(f"{word} is a directory: name files in it, or none with -s BIGCRAWL_WARC_DIR={word}")
@@ -165,7 +165,7 @@ class _FileRepair:
             self._recover_file(path)
 
     def _recover_again(self, opened: Path, path: Path) -> None:
-        """Recover a file that was complete; if that fails, give it back its name."""
+        """Recover a complete file; if that fails, restore its name."""
         try:
             if not self._recover_file(opened, was_complete=True):
                 self.left.append(f"{opened}: somebody else has it open")
@@ -176,7 +176,7 @@ class _FileRepair:
             raise
 
     def _recover_file(self, opened: Path, *, was_complete: bool = False) -> bool:
-        """Recover a file as a node's start does, and index it. Return False if another process has it."""
+        """Recover a file as a node does when it starts, and index it. Return False if another process has it."""
         found = recover_file(opened, remove_indexes=remove_indexes, files=self._files, was_complete=was_complete)
         if found is None:
             return False

@@ -77,9 +77,10 @@ def _follow_upload(orders: UploadOrders, signals: _UploadSignals) -> Generator[U
 
 
 class _UploadSignals:
-    """A context whose block ends at a signal, but only after `raise_on_signals`: until then, a process may be starting.
+    """A context manager that ends its block at a signal, but only after `raise_on_signals`.
 
-    Signals that were ignored, as under nohup, stay ignored. A second signal ends the command at once.
+    Until then, a process may be starting. Signals that were ignored, as under nohup, stay ignored. A second signal ends
+    the command at once.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What a crawl has set aside: URLs that kill their process, and inbox entries that could not be read."""
+"""URLs that a crawl has set aside because they kill their process, and inbox entries that could not be read."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def unbury(crawl: OpenedCrawl, keys: dict[int, list[int]]) -> None:
 
 
 async def _queue_letters(crawl: OpenedCrawl, letters: Letters) -> None:
-    """Send an outcome AGAIN, and then queue the original requests; sent later, it could hide the new outcome."""
+    """Send an outcome AGAIN, and only then queue the original requests: sent later, it could hide their outcomes."""
     node = f"by-hand-{uuid.uuid4().hex[:8]}"
     for partition, there in letters.items():
         if there:

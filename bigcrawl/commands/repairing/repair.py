@@ -148,7 +148,7 @@ async def _carry_out(config: Config, server: str, plans: Sequence[RepairPlan]) -
 
 
 def _fall_back(crawl: OpenedCrawl, number: int) -> None:
-    """Open a partition at its last sound manifest, in a new epoch above all others, and make that durable."""
+    """Return a partition to its last sound manifest, in a new epoch above all others, and make that durable."""
     frontier = crawl.config.frontier
     limits = PartitionLimits(priority_bias=frontier.priority_bias, front_queues=frontier.front_queues)
     directory = crawl.directory(number)

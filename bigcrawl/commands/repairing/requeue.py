@@ -1,4 +1,4 @@
-"""Makes URLs or hosts come again. The orders go to inboxes; owners read them in their next step."""
+"""Makes the crawl fetch URLs or hosts again. Orders go to inboxes, and owners read them in their next step."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def _retry_urls(crawl: OpenedCrawl, words: Sequence[str]) -> dict[str, lis
 
 
 async def _queue_urls(crawl: OpenedCrawl, again: Sequence[UrlPlace], new: Sequence[UrlPlace]) -> None:
-    """Send an outcome AGAIN, and then the URLs; sent later, it could hide the outcome of the new try."""
+    """Send an outcome AGAIN, and only then the URLs: sent later, it could hide the outcome of the new try."""
     node = f"by-hand-{uuid.uuid4().hex[:8]}"
     for partition, there in _by_partition(again).items():
         outcomes = pack_outcomes((place.key, AGAIN, 0) for place in there)
@@ -116,7 +116,7 @@ def awaken_options(parser: argparse.ArgumentParser) -> None:
 
 
 def awaken(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Clear the failures of hosts, given by name or by any URL; a finished crawl continues at its next start."""
+    """Clear the failures of hosts, named or given by a URL; a finished crawl continues at its next start."""
     if bool(words) == opts.all:
         raise ConfigError("awaken needs either hosts, or --all for every host that is snoozed or retired")
     awake, well = in_crawl(config, _awaken_all) if opts.all else in_crawl(config, _clear_failures, words)

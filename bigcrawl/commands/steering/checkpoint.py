@@ -64,9 +64,9 @@ async def _wait_for_checkpoint(crawl: OpenedCrawl, wait_s: float) -> dict[str, A
 
 
 async def _order_checkpoint(crawl: OpenedCrawl, wait_s: float) -> list[int]:
-    """Order a checkpoint and wait for it. Return the partitions that have not carried out the order.
+    """Order a checkpoint and wait for it. Return the partitions that have not carried it out.
 
-    The number of the order is the time, so it exceeds all earlier ones. If Redis forgets the order, it is given again.
+    An order's number is the time, so it exceeds earlier ones. If Redis forgets the order, it is sent again.
     """
     client, control = crawl.client, crawl.crawl_keys.control
     order = client.now_ms()
@@ -100,7 +100,7 @@ def _partitions_with_data(views: Sequence[PartitionView]) -> list[int]:
 def _make_durable(
     config: Config, rows: Sequence[dict[str, Any]], views: Sequence[PartitionView]
 ) -> list[dict[str, Any]]:
-    """Sync the files that nodes left behind. Return the partitions that are not durable, and why."""
+    """Sync the files that stopped nodes left behind. Return the partitions that are not durable, and why."""
     found = []
     objects = ObjectStore(config.store.url) if config.store.url else None
     try:

@@ -1,4 +1,4 @@
-"""Delays of hosts, and the speed of the crawl; set here, they replace those of the settings on all nodes."""
+"""Delays of hosts and the speed of the crawl. Values set here replace those of the settings on all nodes."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def speed_options(parser: argparse.ArgumentParser) -> None:
 
 
 def speed(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Show the speed in force; set another plan if one is given."""
+    """Show the current speed; set another plan if one is given."""
     text = " ".join(words)
     unset = bool(getattr(opts, "unset", False))
     if text and unset:

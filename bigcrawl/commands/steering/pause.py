@@ -111,7 +111,7 @@ def _change_pauses(config: Config, words: Sequence[str], *, on: bool) -> Result:
 
 
 def _misspelling_hint(name: str) -> str:
-    """Return a hint that a name without a dot, perhaps a misspelled node, was taken for a host."""
+    """Return a hint that a name without a dot, perhaps a misspelled node name, was read as a host."""
     return "" if set(name) & set(" .:") else ", as a host; no node of this name runs"
 
 
@@ -155,7 +155,7 @@ def drain_options(parser: argparse.ArgumentParser) -> None:
 
 
 def drain(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Ask nodes to end, and wait until they have; their URLs and partitions go to other nodes.
+    """Stop nodes gracefully: their URLs and partitions go to other nodes.
 
     With --all the crawl is shut down; the usual command that starts it continues it. Takes some seconds, until running
     fetches have ended. Raises ConfigError if a node has not ended within a minute.

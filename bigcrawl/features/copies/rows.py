@@ -50,7 +50,7 @@ def pack_sketched(bands: KeyArray, contents: KeyArray, pages: KeyArray, sketches
 
 
 def pack_found(contents: KeyArray, pages: KeyArray, originals: KeyArray) -> bytes:
-    """Return the rows for contents that nearly equal another page's, each content once."""
+    """Return the rows for contents that nearly equal another page's content, each content once."""
     rows = np.empty(len(contents), dtype=KINDS[FOUND])
     rows["content"], rows["page"], rows["original"] = contents, pages, originals
     _, first = np.unique(contents, return_index=True)

@@ -9,7 +9,7 @@ from bigcrawl.setting_group import Group, setting
 
 
 class CopyConfig(Group):
-    """Which copies the crawl looks for (`off`, `exact` or `near`), and from which similarity on."""
+    """Which copies to look for (`off`, `exact` or `near`), and the least similarity of near copies."""
 
     seen: str = setting(
         "BIGCRAWL_CONTENT_SEEN",

@@ -53,7 +53,7 @@ _SITES, _SAMPLES, _MIRRORS = "sites", "samples", "mirrors"
 
 
 class Mirrors(Feature):
-    """Finds PLDs that have the pages of other PLDs. Imported mirrors count even if the crawl does not look for any."""
+    """Finds PLDs that copy the pages of other PLDs. Imported mirrors count even if the search is off."""
 
     name = "mirrors"
     tables: ClassVar = {_SITES: SITES, _SAMPLES: SAMPLES, _MIRRORS: MIRRORS}
@@ -182,7 +182,7 @@ def find_shared(tables: Tables, counted: Rows) -> list[Hint]:
 
 
 def only_sampled(tables: Tables, rows: TableRows) -> TableRows:
-    """Return imported rows of the table `mirrors` that agree with own samples: nothing would ever correct others."""
+    """Return the imported rows of the table `mirrors` that own samples confirm; nothing would ever correct others."""
     if rows.values is None:
         return rows
     found, records = tables[_SAMPLES].values(rows.keys)

@@ -1,4 +1,4 @@
-"""Finds contents of a PLD that are samples (see `verdicts`), by their gists if any, and sends them as hints."""
+"""Selects samples of each PLD's contents (see `verdicts`), and sends them as hints. Near copies share a gist."""
 
 from __future__ import annotations
 

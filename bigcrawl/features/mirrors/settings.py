@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class MirrorConfig(Group):
-    """When a PLD counts as a mirror, and by what its budget is then divided; `share` is 0 if mirrors are off."""
+    """When a PLD counts as a mirror, and the divisor of its budget; `share` is 0 if mirrors are off."""
 
     share: float = setting(
         "BIGCRAWL_TRAP_MIRROR_SHARE",

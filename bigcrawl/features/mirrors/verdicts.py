@@ -91,7 +91,7 @@ def sample_secret(key_of: Callable[[bytes], int]) -> int:
 
 
 def is_sample(content: int, secret: int = 1) -> bool:
-    """Return whether a content is a sample, by its key and a secret, without which a mirror could compute it."""
+    """Return whether a content is a sample. Without the secret, a mirror could compute and avoid samples."""
     return (content * secret & _KEY_MASK) < _FIRST_OTHER
 
 
@@ -134,7 +134,7 @@ class MirrorRecord:
         self.recent = recent
 
     def record_content(self, content: int) -> bool:
-        """Record the content of a sample; return whether it is not among the last four, as an error page may be."""
+        """Record the content of a sample; return False if it repeats one of the last four, as error pages do."""
         tag = content >> 2 * _TAG_BITS & _TAG_MASK or 1
         tags = [self.recent >> at & _TAG_MASK for at in range(0, _TAGS_BITS, _TAG_BITS)]
         others = [other for other in tags if other != tag]
@@ -205,7 +205,7 @@ def divisors_of_mirrors(table: Bucket, plds: KeyArray, rules: MirrorRules) -> Di
 
 
 def untold_verdicts(table: Bucket, plds: KeyArray) -> tuple[KeyArray, Rows] | None:
-    """Return the PLDs whose last verdict was not logged, and records that mark it as logged; None if there are none."""
+    """Return the PLDs whose last verdict is not logged, with records that mark it as logged; None without any."""
     if not len(table) or not len(plds):
         return None
     keys = np.unique(plds)

@@ -22,7 +22,7 @@ _SETTING: Final = "BIGCRAWL_RENDER"
 
 
 def check(config: Config) -> None:
-    """Raise ConfigError if a setting is wrong, or this machine lacks what renders."""
+    """Raise ConfigError if a setting is wrong, or this machine lacks what the renderer needs."""
     if find_spec(ANNEX) is None:
         raise ConfigError(f"{_SETTING} needs {ANNEX}, which is not installed: pip install bigcrawl")
     import_object(_SETTING, f"{ANNEX}.requirements.check_requirements")(config.feature_config(RenderConfig))

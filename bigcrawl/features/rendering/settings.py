@@ -14,7 +14,7 @@ SHIPPED: Final = "bigcrawl_rendering.chromium.ChromiumRenderer"
 
 
 class RenderConfig(Group):
-    """Which pages are rendered, by what, and within which bounds."""
+    """Which pages are rendered, by which renderer, and within which bounds."""
 
     mode: str = setting(
         "BIGCRAWL_RENDER",

@@ -92,14 +92,14 @@ _find_imports = re.compile(
 
 
 class Requisites(NamedTuple):
-    """What was found: canonical URLs in their order, each once, and whether there are more than were read."""
+    """The requisites found: distinct canonical URLs in order, and whether a limit cut the list short."""
 
     urls: list[str]
     has_more: bool
 
 
 class _Text(NamedTuple):
-    """A style sheet or a module as a page, whose references are spelled in UTF-8."""
+    """A style sheet or module in place of a page; its references are in UTF-8."""
 
     url: str
     text: str
@@ -122,7 +122,7 @@ def requisites_of_sheet(sheet: Page) -> Requisites:
 
 
 def requisites_of_module(module: Page) -> Requisites:
-    """Return the modules that a script in UTF-8 imports by their paths. Cost: linear in its bytes."""
+    """Return the modules that a script (in UTF-8) imports by path. Cost: linear in its bytes."""
     text = module.body[: IN_FORCE.limits.page_bytes].decode("utf-8", "replace")
     return _requisites_in(module, text, imports_in(text))
 
@@ -136,7 +136,7 @@ def _requisites_in(page: Page, text: str, found: Iterator[str]) -> Requisites:
 
 
 def imports_in(script: str) -> Iterator[str]:
-    """Yield what the `import` and `export` declarations of a module name by a path."""
+    """Yield the paths in a module's `import` and `export` declarations."""
     for found in _find_imports(script):
         word, clause, path = found.groups()
         if path and (clause.rstrip().endswith("from") or (word == "import" and not clause.strip())):
@@ -144,7 +144,7 @@ def imports_in(script: str) -> Iterator[str]:
 
 
 def references_in(style: str) -> Iterator[str]:
-    """Yield the references in CSS, unescaped, without those to a part of the page, and `data:`."""
+    """Yield the unescaped references in CSS, without fragments and `data:`."""
     for found in _find_references(style):
         within = found[6]
         if within is not None:
@@ -169,7 +169,7 @@ def _meant(escape: re.Match[str]) -> str:
 
 
 def _text_of(sheet: Page, body: bytes) -> str:
-    """Decode a style sheet (CSS Syntax 3, 3.2), but as UTF-8 if nothing names another encoding."""
+    """Decode a style sheet (CSS Syntax 3, 3.2), but by default as UTF-8."""
     declared = None
     if not body.startswith(b"\xef\xbb\xbf"):
         told = sheet.headers.get("Content-Type") or b""

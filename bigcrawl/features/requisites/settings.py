@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class RequisiteConfig(Group):
-    """Where requisites of a page may be (`off`, `host`, `pld` or `any`), and how many of a page are fetched."""
+    """Where a page's requisites may be (`off`, `host`, `pld` or `any`), and how many are fetched per page."""
 
     scope: str = setting(
         "BIGCRAWL_REQUISITES",

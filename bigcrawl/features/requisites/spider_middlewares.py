@@ -38,7 +38,7 @@ _SCRIPTS: Final = frozenset({"text/javascript", "application/javascript", "appli
 
 
 class PartFetchedError(IgnoreRequest):
-    """A part of a page was fetched and stored; the spider does not get it."""
+    """A part of a page was fetched and stored, and is withheld from the spider."""
 
 
 class RequisiteLinks:
@@ -93,7 +93,7 @@ class RequisiteLinks:
         stats.inc_value("bigcrawl/requisites/sent", frontier.intake.offer_links(links, urls, depth, response.url))
 
     def _within(self, urls: list[str], page: str, frontier: Frontier) -> list[str]:
-        """Return the URLs on the host of the page, or on its pay-level domain."""
+        """Return the URLs on the page's host, or on its pay-level domain."""
         host, pld_of = host_of(canonicalize(page, 1 << 20)), frontier.pld_of
         if self._config.scope == "host":
             return [url for url in urls if host_of(url) == host]
@@ -101,7 +101,7 @@ class RequisiteLinks:
 
 
 def _steps_of(request: Request | None) -> int:
-    """Return how many steps a part of a page is away from it; 0 for a page."""
+    """Return the number of references from a page to this part of it; 0 for a page."""
     return 0 if request is None else int(request.meta.get(PAGE_PART, 0))
 
 

@@ -44,7 +44,7 @@ _AT_ONCE_S: Final = 2  # visits of one cycle become due within this time
 
 
 class CycleRecord(NamedTuple):
-    """The last ended cycle; `ended` and `pages` count what the crawl had done by then."""
+    """The last ended cycle; `ended` and `pages` are the crawl's totals at that time."""
 
     number: int
     until_s: int
@@ -72,7 +72,7 @@ class CycleEnds:
         return f"<CycleEnds {self._path} announced={self._announced}>"
 
     def delay_end(self, ended: int) -> bool:
-        """Whether the crawl's last cycle is still to be announced, by this node; `ended` URLs have ended."""
+        """Whether this node must still announce the crawl's last cycle; `ended` counts the ended URLs."""
         self._wants_look = True
         return self._leads() and ended != self._announced
 
@@ -100,7 +100,7 @@ class CycleEnds:
             await asyncio.gather(self._job, return_exceptions=True)
 
     async def _record_end(self, record: CycleRecord) -> bool:
-        """Record an announced end; return False if Redis is full. After a long stop, another node may be further."""
+        """Record an announced end; return False if Redis is full. After a long pause, another node may be ahead."""
         try:
             if (await self._last_record(record.ended_s)).number < record.number:
                 await self._write(record)
@@ -179,7 +179,7 @@ class CycleEnds:
             file.write(json.dumps(event).encode() + b"\n")
 
     async def _run_command(self, event: dict[str, Any], time_s: float) -> None:
-        """Run the command with the event as input, in its own session, for `time_s` at most; log a failure."""
+        """Run the command with the event on standard input, in a new session, for at most `time_s`; log a failure."""
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._command, stdin=asyncio.subprocess.PIPE, start_new_session=True

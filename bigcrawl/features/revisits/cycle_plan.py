@@ -29,7 +29,7 @@ class CyclePlan:
         self._around = (0, 0)
 
     def around(self, now_s: int) -> tuple[int, int]:
-        """Return when the last cycle began, at `now_s` or before, and when the next one begins."""
+        """Return the start of the last cycle, at or before `now_s`, and the start of the next one."""
         last_s, next_s = self._around
         if not last_s <= now_s < next_s:
             begins = list(self._begins(now_s))
@@ -37,7 +37,7 @@ class CyclePlan:
         return self._around
 
     def due_s(self, now_s: int, wait_s: int = 0) -> int:
-        """Return the first begin after `now_s` that is at least `wait_s` after the last one."""
+        """Return the first start after `now_s` that is at least `wait_s` after the last one."""
         last_s, next_s = self.around(now_s)
         return next_s if next_s >= last_s + wait_s else max(next_s, self.around(last_s + wait_s - 1)[1])
 

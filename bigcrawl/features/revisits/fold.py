@@ -57,7 +57,7 @@ class Revisits(Feature):
 
     @classmethod
     def ended_since(cls, tables: Tables, urls: Sequence[QueuedUrl], ended: Bools) -> Bools:
-        """Return which URLs have ended since admitted: a revisited URL has if a later visit to it is known."""
+        """Return which URLs have ended since their admission; a revisited one has if a later visit is recorded."""
         pairs = zip(urls, ended.tolist(), strict=True)
         before = np.array([_visits_before(url) if has_ended else 0 for url, has_ended in pairs], dtype=np.int64)
         if not before.any():

@@ -23,7 +23,7 @@ def first_look_s(revisit: TimedUrl, modified: Modified) -> int:
 
 
 def look_again_s(url: QueuedUrl, modified: Modified, now_s: int) -> int | None:
-    """Return when to check a released page again, or None to visit it now."""
+    """Return when to check a due page again, or None to visit it now."""
     visit = _listed_visit(url, modified)
     if visit is None or now_s >= visit.due_s - (visit.due_s - visit.last_s) // _EARLY:
         return None

@@ -153,7 +153,7 @@ _UNCHANGED = "_bigcrawl_unchanged"
 
 
 def _charset_of(response: Response) -> str:
-    """Return the declared charset, or for HTML the one that is found; empty if all of its bytes are ASCII."""
+    """Return the declared charset, or for HTML the detected one; empty if all bytes are ASCII."""
     declared = response.headers.get(b"Content-Type") or b""
     named = http_content_type_encoding(declared.decode("latin-1"))
     return named or (charset_of(response) or "" if isinstance(response, HtmlResponse) else "")

@@ -1,4 +1,4 @@
-"""Plans the next visits to this node's URLs, also after an end without an answer: a host may only be closed."""
+"""Plans the next visits to this node's URLs, even if one got no answer, as its host may be down for a while."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class VisitedPage(NamedTuple):
 
 
 class NextVisits(Observer):
-    """Plans the next visits to URLs: at most `visits_max` to each, or any number if that is 0."""
+    """Plans the next visits: at most `visits_max` for each URL; 0 means no limit."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class NextVisits(Observer):
         ruled_s: Callable[[HeldUrl], int | None] = lambda held: None,
         own_wait: Callable[[Visit, int], object] | None = None,
     ) -> None:
-        """`ruled_s` returns a rule's wait for a URL, 0 for no further visit, or None; then `own_wait` is asked."""
+        """`ruled_s` returns the wait that a rule sets, 0 for no further visit, or None to use `own_wait`."""
         self._own_wait = own_wait
         self._has_failed = False
         self._ruled_s = ruled_s
@@ -142,7 +142,7 @@ class NextVisits(Observer):
         return page
 
     def _decided_s(self, visit: Visit, now_s: int) -> int | None:
-        """Return the wait by the user's function; None if it fails, which is logged once."""
+        """Return the wait that the user's function chooses; None if it fails, which is logged once."""
         assert self._own_wait is not None
         try:
             wait_s = whole_number(self._own_wait(visit, visit.due_s - now_s))

@@ -1,4 +1,4 @@
-"""Revisits in `status`, `explain` and the list of changes. A page's record is where its URL is."""
+"""Revisits in `status`, `explain` and the list of changes. A page's record is stored with its URL."""
 
 from __future__ import annotations
 

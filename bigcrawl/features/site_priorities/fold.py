@@ -47,7 +47,7 @@ class _PriorityStep(StepPart):
                 self._ruled[one.url.key] = rule.value
 
     def known_of(self, urls: Sequence[QueuedUrl]) -> Mapping[str, npt.NDArray[Any]]:
-        """Return the rules' priorities of the URLs that `limit` has just been given, for prioritizers to keep."""
+        """Return the priorities that rules set for the URLs last passed to `limit`."""
         ruled, self._ruled = self._ruled, {}
         if not ruled:
             return {}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 async def read_counted(client: RedisClient, crawl: str) -> tuple[Tallies, int]:
-    """Return the sum of all nodes' tallies, and how many could not be read. Costs 8 ms and up to 20 KB per node."""
+    """Return the sum of all nodes' tallies, and how many could not be read. Cost: 8 ms and up to 20 KB per node."""
     return await asyncio.to_thread(sum_of, await _read_tallies(client, crawl))
 
 

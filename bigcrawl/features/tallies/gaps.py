@@ -1,4 +1,4 @@
-"""Gaps between fetches, relative to the gaps that were due."""
+"""Gaps between fetches, relative to the required gaps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TIGHTEST_MAX: Final = 20
 
 
 class NamedGap(NamedTuple):
-    """A gap between two fetches from one host, server or space, and the due gap."""
+    """A gap between two fetches at one host, server or space, and the required gap."""
 
     name: str
     gap_ms: int

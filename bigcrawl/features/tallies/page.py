@@ -71,7 +71,7 @@ class NodeTallies(Observer):
         self.tallies.record_look_up()
 
     def reported(self) -> Mapping[str, Any]:
-        """Return bytes of requests and look-ups a second, over the last ten seconds."""
+        """Return the bytes of requests and the look-ups per second, over the last ten seconds."""
         totals = self._totals
         totals.append((self._side.clock.monotonic_ms(), self._side.sent_bytes(), self.tallies.look_ups))
         while len(totals) > 2 and totals[-1][0] - totals[1][0] >= SEND_MS:
@@ -114,7 +114,7 @@ class NodeTallies(Observer):
             await self._merge_gone_nodes()
 
     async def _merge_gone_nodes(self) -> None:
-        """Merge the tallies of some gone nodes into one field. Costs about 60 ms of a worker thread."""
+        """Merge the tallies of some gone nodes into one field. Cost: about 60 ms of a worker thread."""
         from bigcrawl.features.tallies.counted import sum_of
 
         keys, client = self._keys, self._side.client

@@ -110,7 +110,7 @@ class Tallies:
         self.sampled_plds.count_name(pld)
 
     def record_part_read(self, reason: str) -> None:
-        """Record that the page of a URL was not read, or only in part."""
+        """Record that a page was read only in part, or not at all."""
         self.unread.count_name(reason)
 
     def record_look_up(self) -> None:
@@ -175,7 +175,7 @@ def pages_by_pld_of(data: bytes) -> FrequentNames:
 
 
 def _unpack_with(data: bytes, read: Callable[[dict[str, Any]], T]) -> T:
-    """Unpack tallies and return what `read` makes of them. `read` may raise any error if they are damaged."""
+    """Unpack tallies and return the result of `read`, which may raise any error on damaged ones."""
     try:
         version, values = msgpack.unpackb(isal_zlib.decompressobj().decompress(data, BYTES_MAX))
         found = read(values) if version == VERSION else None

@@ -1,4 +1,4 @@
-"""What goes out of the crawl's nodes, in `status`.
+"""Outgoing traffic of the crawl's nodes, in `status`.
 
 Source: PolyBot §4.2 (bytes and frames out; frames are not counted here, because only the system knows them).
 """

@@ -126,7 +126,7 @@ class WildcardDns:
     def __init__(
         self, hosts: int, lookup: Callable[[str], Awaitable[list[str]]], pld_key: Callable[[str], PldKey]
     ) -> None:
-        """Test a PLD after `hosts` of its hosts were looked up. `lookup` raises DnsError if there is no address."""
+        """Test a PLD once `hosts` of its hosts were looked up. `lookup` raises DnsError if there is no address."""
         self._hosts = hosts
         self._lookup = lookup
         self._pld_key = pld_key

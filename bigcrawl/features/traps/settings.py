@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class TrapConfig(Group):
-    """Which URLs are trap-shaped, and how they lower their PLD's budget; `share` is 0 if the feature is off."""
+    """Which URLs look like a trap's, and how they lower their PLD's budget; `share` is 0 if traps are off."""
 
     is_on: bool = setting(
         "BIGCRAWL_TRAPS", True, "Lower the budget of pay-level domains that look like crawler traps.", title="Traps"

@@ -1,4 +1,4 @@
-"""Marks URLs shaped like a trap's, which alone proves nothing. New kinds go to the end: their bits are on disk."""
+"""Marks URLs shaped like a trap's, which alone proves nothing. Append new kinds: their bits are on disk."""
 
 from __future__ import annotations
 

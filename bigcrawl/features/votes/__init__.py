@@ -1,1 +1,1 @@
-"""Votes: pages' links give priorities and ranks to the URLs that they lead to, even to URLs known already."""
+"""Votes: a page's links give priorities and ranks to the URLs they lead to, even to known ones."""

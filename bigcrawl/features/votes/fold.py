@@ -1,4 +1,4 @@
-"""Votes in a partition: its table, and if they are counted, a part of each step."""
+"""Votes in a partition: the table, and its part of each step if votes are counted."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def share_of(received: float, links: int) -> float:
 
 
 def codes_of(received: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Encode received ranks in 8 bits each: 0 for none, otherwise with an error of at most 9 %."""
+    """Encode received ranks in 8 bits each: 0 for no rank, otherwise with an error of at most 9 %."""
     with np.errstate(divide="ignore"):
         octaves = np.log2(received.astype(np.float64))
     codes = np.clip(np.rint(octaves * _PER_OCTAVE) + _MIDDLE, 1, 0xFF)

@@ -16,7 +16,7 @@ BY_RANKS: Final = "opic"
 
 
 class VoteConfig(Group):
-    """Whether votes are counted, and whether pages distribute their ranks. If not, votes only carry priorities."""
+    """Whether votes are counted, and whether pages pass on their ranks; otherwise votes carry only priorities."""
 
     are_counted: bool = setting(
         "BIGCRAWL_LINK_VOTES",

@@ -1,4 +1,4 @@
-"""Whole hosts in a partition: a step begins no further host while enough are under way."""
+"""Whole hosts in a partition: a step starts no new host while enough are being fetched."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ FRONT_QUEUES_MIN: Final = 4
 
 
 class WholeHostConfig(Group):
-    """How many hosts are fetched at a time, each whole; 0 if hosts take turns. `depth` is counted from the entry."""
+    """How many hosts are fetched at once, each whole; 0 if hosts take turns. `depth` counts from the entry page."""
 
     at_once: int = setting(
         "BIGCRAWL_WHOLE_HOSTS",

@@ -1,6 +1,6 @@
 """Makes links within the host of their page urgent, and counts their depth (step 1 of a URL's life).
 
-Tells links within a host from entries, which begin a host.
+Distinguishes links within a host from entries, which lead to a new host.
 
 Source: UbiCrawler §3 (a host that is met is visited whole), §6 (the limit on its depth). Differs: pages beyond the
 limit become entries, as with a limit of 0 all pages are.
@@ -62,7 +62,7 @@ class WholeHostLinks:
         return found
 
     def request_scheduled(self, request: Request) -> None:
-        """Make the target of a redirect to another host an entry: it has the meta and priority of a link within one."""
+        """Turn a redirect to another host into an entry; its meta and priority are those of a link within a host."""
         meta = request.meta
         if DEPTH_KEY in meta and _came_from_elsewhere(meta, _host_of(request.url)):
             del meta[DEPTH_KEY]

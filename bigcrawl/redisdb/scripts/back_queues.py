@@ -29,7 +29,7 @@ def admit_urls(
     """Admit batch `number` of rows (host, order, member); False if it had been admitted before.
 
     `chosen` counts the URLs of all batches so far, `left_out` this batch's URLs that have ended since. Hosts without a
-    record are due `head_start_ms` earlier.
+    record are due `head_start_ms` earlier than others.
     """
     flat: Iterable[Value] = chain.from_iterable(urls)
 

@@ -19,7 +19,7 @@ def tell_time(
 
 
 def check_rights(rows: Sequence[tuple[str, str]]) -> Call[list[tuple[str, str]]]:
-    """Return the rows (command, key) that are not permitted, with "" as key if the command never is."""
+    """Return the rows (command, key) that the user may not run; key "" if the command is never allowed."""
 
     def parse(reply: list[list[bytes]]) -> list[tuple[str, str]]:
         return [(command.decode(), key.decode()) for command, key in reply]
@@ -54,7 +54,7 @@ def meet_crawls(
 
 
 class NodesMade(NamedTuple):
-    """What one node, or all nodes, made: scraped items, and warnings and errors of the log."""
+    """Output of one node, or of all: scraped items, and warnings and errors of the log."""
 
     items: int = 0
     warnings: int = 0
@@ -80,7 +80,7 @@ def beat_node(
     is_first: bool = False,
     now_ms: int = 0,
 ) -> Call[BeatReply]:
-    """Send a heartbeat, and what the node `made` since its start; nothing if another node says that it is dead."""
+    """Send a heartbeat, and the counts of `made` since the node's start; nothing if another node declared it dead."""
 
     def parse(reply: list[Any]) -> BeatReply:
         names = [value.decode() for value in reply[4:]]
@@ -91,7 +91,7 @@ def beat_node(
 
 
 def put_recent(keys: CrawlKeys, node: str, recent: str, gone_max: int) -> Call[int]:
-    """Write what a node did last; that of `gone_max` nodes which are gone stays."""
+    """Write this node's recent activity; keep that of the `gone_max` nodes that left last."""
     return Call("put_recent", (keys.recent, keys.nodes), (node, recent, gone_max), int)
 
 
@@ -113,12 +113,12 @@ def claim_start(
     undone: bool = False,
     now_ms: int = 0,
 ) -> Call[int]:
-    """Claim, renew, finish, or give up the start requests. Return 1: this node's, 0: another's or free, 2: done."""
+    """Claim, renew, finish or release the start requests. Return 1: this node's, 0: another's or free, 2: done."""
     action = 2 if done else 3 if undone else 1
     return Call("claim_start", (keys.crawl,), (now_ms, node, start_digest, lease_ms, action), int)
 
 
 def record_errors(keys: CrawlKeys, rows: Sequence[tuple[str, int, str]], kept_max: int, now_ms: int = 0) -> Call[int]:
-    """Count failed fetches in rows (reason, newline and PLD; fetches; an example URL)."""
+    """Count failed fetches. A row has reason, newline and PLD; the number of fetches; an example URL."""
     args = (now_ms, kept_max, *(word for row in rows for word in row))
     return Call("record_errors", (keys.errors, keys.examples), args, int)

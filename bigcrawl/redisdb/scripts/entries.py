@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """An entry of a list. `data` is None if too large; of a stream's entry, its fields in JSON."""
+    """An entry of a list. `data` is None if it is too large; an entry of a stream has its fields as JSON."""
 
     data: bytes | None
     size: int
@@ -21,7 +21,7 @@ class Entry(NamedTuple):
 
 
 class EntryBatch(NamedTuple):
-    """Entries that were taken together, perhaps first by another node. Passing `name` as `ended` ends the batch."""
+    """Entries taken together, perhaps first by another node. Passing `name` as `ended` ends the batch."""
 
     name: str
     number: int

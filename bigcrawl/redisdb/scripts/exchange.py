@@ -42,7 +42,7 @@ ANSWERS: Final = "+"
 
 
 class HostNews(NamedTuple):
-    """What the end of a URL shows about its host; "" says nothing, and is cheapest to send.
+    """The effect of a URL's end on its host; empty fields have none, and are cheapest to send.
 
     Attributes:
         health: `ANSWERS`, or why the host failed.

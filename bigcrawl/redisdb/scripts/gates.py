@@ -22,7 +22,7 @@ def pass_gates(
     kept_ms: int = 0,
     now_ms: int = 0,
 ) -> Call[tuple[int, bool]]:
-    """Reserve a start or a turn to ask again, at gates (name, gap ms). Return its time, and whether it is a start."""
+    """Reserve a start at gates (name, gap ms), or a later time to ask. Return the time, and whether it is a start."""
     flat = tuple(value for gate in gates for value in gate)
     return Call(
         "pass_gates",

@@ -27,7 +27,7 @@ def awaken_host(keys: PartitionKeys, host: str, now_ms: int = 0) -> Call[bool]:
 def borrow_host(
     keys: PartitionKeys, host: str, ticket: str, ahead_ms: int, deadline_ms: int, now_ms: int = 0
 ) -> Call[tuple[bool, int]]:
-    """Borrow a host for one fetch. Return (True, ms until its start), or (False, ms until asking again)."""
+    """Borrow a host for one fetch. Return (True, ms until its start), or (False, ms until the next request)."""
     return Call(
         "borrow_host",
         (keys.ready, keys.busy, keys.host),

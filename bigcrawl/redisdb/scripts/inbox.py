@@ -50,7 +50,7 @@ def park_urls(keys: PartitionKeys, identity: Identity, host: str, batch: bytes, 
 def set_aside_urls(
     keys: PartitionKeys, identity: Identity, connections: int, urls: Sequence[tuple[int, bytes]], now_ms: int = 0
 ) -> Call[list[str]]:
-    """Move taken URLs, rows (seq, batch of that URL), to the inbox. Return their entries' ids; "" if not taken."""
+    """Move taken URLs, rows (seq, batch), to the inbox. Return their entries' ids; "" for URLs that are not taken."""
     flat = tuple(value for url in urls for value in url)
     return Call(
         "set_aside_urls",

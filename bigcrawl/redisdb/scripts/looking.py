@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class CrawlView(NamedTuple):
-    """Nodes' JSON reports, the crawl record without the list of suffixes, operators' orders, and what nodes made."""
+    """Nodes' JSON reports and output, operators' orders, and the crawl record without its list of suffixes."""
 
     now_ms: int
     reports: Mapping[str, str]
@@ -63,7 +63,7 @@ class UrlView(NamedTuple):
     Attributes:
         member: as Redis holds it; empty if it is neither taken nor among the URLs that were searched.
         ahead: URLs that are handed out before it; -1 if it is taken.
-        goes_on: the order from which the back queue is to be searched next; None if there is no more.
+        goes_on: where to continue the search of the back queue; None at its end.
         trimmed: the last id that the inbox may have lost.
     """
 
@@ -77,7 +77,7 @@ class UrlView(NamedTuple):
 
 
 class UrlSought(NamedTuple):
-    """A URL by its host and key; `beginning` is how a member with this key goes on after its seq."""
+    """A URL to find, by host and key; `beginning` is the start of its member after the sequence number."""
 
     host: str
     key: int
@@ -87,7 +87,7 @@ class UrlSought(NamedTuple):
 def look_url(
     keys: PartitionKeys, sought: UrlSought, urls_from: str, urls_max: int, entries_after: str, entries_max: int
 ) -> Call[UrlView]:
-    """Search a back queue from an order, and read the inbox after an id; an empty one is the last that was merged."""
+    """Search a back queue from an order on, and read the inbox after an id; an empty id means the last merged one."""
 
     def parse(reply: list[Any]) -> UrlView:
         member, ahead, on, deaths, letter, trimmed, entries = reply
@@ -99,7 +99,7 @@ def look_url(
 
 
 class HostRow(NamedTuple):
-    """A host of a list; a busy one is due at 0, a retired one from `RETIRED_MS` on."""
+    """A host in a list; `due_ms` is 0 for a busy host, and at least `RETIRED_MS` for a retired one."""
 
     host: str
     state: str
@@ -120,7 +120,7 @@ class HostRows(NamedTuple):
 def list_hosts(
     partitions: Sequence[PartitionKeys], state: str, name: str, listed_max: int, looked_max: int, now_ms: int = 0
 ) -> Call[HostRows]:
-    """List the hosts that are due first, of `looked_max` at most; all of them are as `name`, or below it."""
+    """List the hosts due first, of at most `looked_max` examined; with `name`, only that host and those below it."""
 
     def parse(reply: list[Any]) -> HostRows:
         found = []
@@ -135,7 +135,7 @@ def list_hosts(
 
 
 class PldView(NamedTuple):
-    """The limits set by hand, the distributions of in-degrees, and the failures of a PLD with their examples."""
+    """A PLD's limits set by hand and its failures with examples, and the distributions of in-degrees."""
 
     rules: Mapping[bytes, bytes]
     in_degrees: Sequence[bytes]
@@ -151,7 +151,7 @@ def look_pld(keys: CrawlKeys, pld: str) -> Call[PldView]:
 
 
 class Orders(NamedTuple):
-    """What operators order about URLs, and the reports of all nodes."""
+    """Operators' orders about URLs, and the reports of all nodes."""
 
     blacklist: Mapping[bytes, bytes]
     rules: Mapping[bytes, bytes]
@@ -167,7 +167,7 @@ def look_orders(keys: CrawlKeys, discovery_field: str) -> Call[Orders]:
 
 
 class WatchedCrawl(NamedTuple):
-    """What nodes sent last; of a watched host also the delays and the blacklist, both as set by hand."""
+    """What nodes sent last; for a watched host also its delays and the blacklist, as set by hand."""
 
     recent: Sequence[tuple[bytes, bytes]]
     delays: Mapping[bytes, bytes]

@@ -28,7 +28,7 @@ class GrantedClaim:
 
 @dataclass(frozen=True, slots=True)
 class RefusedClaim:
-    """A refused claim. If `left_ms` is 0, repeat the claim with the requests that the owner had in process."""
+    """A refused claim. If `left_ms` is 0, repeat the claim with the URLs that the owner had in process."""
 
     left_ms: int
     node: str
@@ -65,7 +65,7 @@ class PartitionView:
 
     @property
     def is_begun(self) -> bool:
-        """Whether Redis knows of a step of the partition; before that, its inbox is complete."""
+        """Whether the partition has had a step, according to Redis; before that, its inbox is complete."""
         return bool(self.count("committed") or self.fields.get(b"trimmed") or self.count("manifest") > 1)
 
     def count(self, field: str) -> int:
@@ -176,6 +176,6 @@ def look_partition(
 
 
 def release_partition(keys: PartitionKeys, identity: Identity) -> Call[int]:
-    """Release the partition. Return 1: released, 0: not ours, -1: URLs are still taken, -3: reconciled meanwhile."""
+    """Release it. Return 1: released, 0: not owned, -1: URLs are still taken, -3: reconciled meanwhile."""
     args = (identity.node, identity.epoch, identity.generation)
     return Call("release_partition", (keys.owner, keys.taken), args, int, keys.partition, beside=(keys.leases,))

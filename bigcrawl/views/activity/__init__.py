@@ -1,1 +1,1 @@
-"""What a crawl does now and did last: its possible rate, last fetches, events; other crawls of its Redis."""
+"""A crawl's activity: its possible rate, recent fetches and events; also the other crawls of its Redis."""

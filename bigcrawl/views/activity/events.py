@@ -1,4 +1,4 @@
-"""Reads what happened to a crawl: nodes that came and went, orders, Redis away, its begin and its end.
+"""Reads a crawl's events: nodes that came and went, orders, outages of Redis, its start and its end.
 
 Events of nodes are written by the script that lets them in and out, orders by their command, and the end by the script
 that announces it. The begin is in the crawl record.
@@ -28,7 +28,7 @@ _TEXTS: Final = {
 
 
 async def events_of(crawl: OpenedCrawl) -> dict[str, Any]:
-    """Return the last events, newest first. Two Redis commands."""
+    """Return the last events, newest first. Cost: two Redis commands."""
     keys = crawl.crawl_keys
     members, (began, finished) = await crawl.client.commands(
         [("ZRANGE", keys.events, 0, LISTED_MAX - 1, "REV"), ("HMGET", keys.crawl, BEGAN, "finished")]
@@ -41,7 +41,7 @@ async def events_of(crawl: OpenedCrawl) -> dict[str, Any]:
 
 
 def without_revoked_ends(rows: Iterable[EventRow], *, is_finished: bool) -> Iterator[EventRow]:
-    """Leave out each end that was taken back: no node left after it, and the crawl is not finished now."""
+    """Omit each revoked end: no node left after it, and the crawl is not finished now."""
     was_last = is_finished
     for row in rows:
         if row[1] == "finished":

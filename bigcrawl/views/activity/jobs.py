@@ -35,7 +35,7 @@ STATES: Final = ("running", "pending", "finished")
 
 
 def read_jobs(config: Config) -> dict[str, Any]:
-    """Return running, waiting and ended jobs, or in `error` why scrapyd does not answer; waits `ALL_S` at most."""
+    """Return running, waiting and ended jobs, or in `error` why scrapyd does not answer within `ALL_S`."""
     url = config.dashboard.scrapyd
     if url is None:
         return {"scrapyd": None, "jobs": [], "error": None}
@@ -111,7 +111,7 @@ SILENT_MS: Final = 60_000
 
 
 async def crawls_of(crawl: OpenedCrawl) -> dict[str, Any]:
-    """Return the crawls of this Redis, those that reported last first. One Redis command."""
+    """Return the crawls of this Redis, the last to report first. Cost: one Redis command."""
     now_ms = crawl.client.now_ms()
     rows = []
     for name, text in pairs_of(await crawl.client.command("HGETALL", KNOWN)):

@@ -1,4 +1,4 @@
-"""Reads what the nodes of a crawl did last: fetches, items, warnings and errors."""
+"""Reads the recent activity of a crawl's nodes: fetches, items, warnings and errors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def recent_of(crawl: OpenedCrawl) -> dict[str, Any]:
 
 
 async def recent_now(crawl: OpenedCrawl) -> dict[str, Any]:
-    """Return the same, and wait until all live nodes have answered, `ANSWER_S` at most."""
+    """Like `recent_of`, but first wait until all live nodes have answered, `ANSWER_S` at most."""
     asked_ms, until_s = crawl.client.now_ms(), time.monotonic() + ANSWER_S
     nodes = await crawl.nodes()
     while True:
@@ -47,13 +47,13 @@ async def recent_now(crawl: OpenedCrawl) -> dict[str, Any]:
 
 
 async def summaries_of(crawl: OpenedCrawl) -> list[Any]:
-    """Return what the spiders of all nodes know of their web (their method `crawl_summary`). One Redis command."""
+    """Return what the spiders of all nodes report of their web (`crawl_summary`). Cost: one Redis command."""
     found = (data.get("summary") for data in _nodes_of(await watch(crawl)).values())
     return [summary for summary in found if summary is not None]
 
 
 async def watch(crawl: OpenedCrawl, host: str = "") -> WatchedCrawl:
-    """Let nodes send what they do, that of a host above all, and return what they sent last."""
+    """Ask nodes to send their activity, above all that at a host, and return what they sent last."""
     until_ms = crawl.client.now_ms() + WATCHED_MS
     seen: WatchedCrawl
     [seen] = await crawl.client.run([looking.watch_crawl(crawl.crawl_keys, until_ms, host)])
@@ -78,7 +78,7 @@ def _nodes_of(seen: WatchedCrawl) -> dict[str, dict[str, Any]]:
 
 
 def _checked(data: Any) -> dict[str, Any]:
-    """Return a node's data; raise ValueError or TypeError if it has another form."""
+    """Return a node's data; raise ValueError or TypeError if it is malformed."""
     if not isinstance(data, dict):
         raise TypeError("it is no object")
     rows: dict[str, Any] = {"at_ms": int(data.get("at_ms", 0)), "log": []}
