@@ -71,7 +71,7 @@ class Addon:
         _keep_installed_loop(settings)
         INSTALLED.set_level(settings.get("LOG_LEVEL"))
         make_plain(get_scrapy_root_handler())
-        if not _is_one_look(self._crawler):
+        if not _fetches_single_pages(self._crawler):
             importlib.import_module(INSTALLING).install(settings, self._crawler)
 
 
@@ -102,6 +102,6 @@ def _keep_installed_loop(settings: BaseSettings) -> None:
         settings.set("ASYNCIO_EVENT_LOOP", None, "addon")
 
 
-def _is_one_look(crawler: Crawler) -> bool:
+def _fetches_single_pages(crawler: Crawler) -> bool:
     """Return whether the command is one of Scrapy's that fetch single pages without a crawl."""
     return crawler.spider is None or crawler.spidercls.start.__module__.startswith("scrapy.commands.")

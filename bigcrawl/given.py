@@ -36,7 +36,7 @@ def import_object(setting: str, path: str) -> Any:
         raise ConfigError(f"{setting} is {path!r}, which cannot be imported: {error!r}") from error
 
 
-def made_callable(setting: str, said: object, found: object) -> Callable[..., Any]:
+def as_callable(setting: str, said: object, found: object) -> Callable[..., Any]:
     """Return `found`, or an instance of it if it is a class; `said` is the setting's text. Raises ConfigError."""
     if isinstance(found, type):
         try:

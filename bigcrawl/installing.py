@@ -37,8 +37,8 @@ from bigcrawl.project_settings import (
     adopt_attributes,
     crawl_name_of,
     is_set,
-    speak_of_delay,
-    speak_of_unused,
+    log_delay,
+    log_unused_settings,
     with_slots,
 )
 from bigcrawl.scheduler.adapter.arguments import record_arguments
@@ -108,8 +108,8 @@ def install(settings: BaseSettings, crawler: Crawler) -> None:
         if settings.get(name) is None:
             settings.set(name, BY_NAME[name].default, "addon")
     host_delay_s = config.politeness.host_delay_ms / 1000
-    speak_of_delay(settings, host_delay_s)
-    speak_of_unused(settings)
+    log_delay(settings, host_delay_s)
+    log_unused_settings(settings)
     settings.set("BIGCRAWL_HOST_DELAY", host_delay_s, "addon")
     settings.set("BIGCRAWL_DELAY_RULES", delay_rules, max(settings.getpriority("BIGCRAWL_DELAY_RULES") or 0, 15))
     settings.set("DOWNLOADER", Downloader, "addon")
@@ -127,7 +127,7 @@ def install(settings: BaseSettings, crawler: Crawler) -> None:
             "SPIDER_MIDDLEWARES", load_object(SITE_PAGES), 5
         )  # before the frontier observes a page
     if not config.source.pattern:
-        _speak_of_robots(settings, obeys=config.politeness.obey_robots)
+        _warn_about_robots(settings, obeys=config.politeness.obey_robots)
     settings.set("ROBOTSTXT_OBEY", False, max(settings.getpriority("ROBOTSTXT_OBEY") or 0, 15))
     if config.source.pattern:
         _keep_log_short(settings, has_summary=False)
@@ -136,7 +136,7 @@ def install(settings: BaseSettings, crawler: Crawler) -> None:
     _install_frontier(settings, crawler, config)
 
 
-def _speak_of_robots(settings: BaseSettings, *, obeys: bool) -> None:
+def _warn_about_robots(settings: BaseSettings, *, obeys: bool) -> None:
     if not obeys:
         logger.warning("robots.txt is IGNORED: BIGCRAWL_ROBOTS says that all hosts of this crawl are yours")
     elif is_set(settings, "ROBOTSTXT_OBEY") and not settings.getbool("ROBOTSTXT_OBEY"):
@@ -216,7 +216,7 @@ def _install_frontier(settings: BaseSettings, crawler: Crawler, config: Config) 
     if config.crawl.warc_dir is not None:
         settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", WarcPipeline, 900)
     _add_extensions(settings, config)
-    _speak_of_feeds(settings)
+    _warn_about_feeds(settings)
     _keep_log_short(settings, has_summary=bool(config.progress_ms))
 
 
@@ -258,7 +258,7 @@ def _keep_cookies_offline() -> None:
         cookies._split_domain = TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
 
 
-def _speak_of_feeds(settings: BaseSettings) -> None:
+def _warn_about_feeds(settings: BaseSettings) -> None:
     if not _has_feeds(settings):
         return
     ours = load_object(FEEDS)

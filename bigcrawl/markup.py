@@ -121,12 +121,14 @@ def resolved(text: str) -> str:
     if "&" not in text:
         return text
     if "&amp;" not in text:
-        return _replace_references(_meant, text)
+        return _replace_references(_resolve_reference, text)
     # No reference is longer than its piece: each begins with an ampersand.
-    return "&".join([_replace_references(_meant, part) if "&" in part else part for part in text.split("&amp;")])
+    return "&".join(
+        [_replace_references(_resolve_reference, part) if "&" in part else part for part in text.split("&amp;")]
+    )
 
 
-def _meant(reference: re.Match[str]) -> str:
+def _resolve_reference(reference: re.Match[str]) -> str:
     """Resolve a character reference in an attribute; without a semicolon, it may be part of a query instead."""
     name, end = reference.groups()
     if name is None:

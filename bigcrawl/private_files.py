@@ -69,7 +69,7 @@ def make_private(directory: Path) -> None:
             directory.chmod(mode & ~_OTHERS)
 
 
-def gone(directory: str | os.PathLike[str]) -> TransientStoreError:
+def replaced_error(directory: str | os.PathLike[str]) -> TransientStoreError:
     """Return the error for a directory that was replaced or unmounted while a node ran."""
     return TransientStoreError(
         f"{directory} is not the directory that this crawl has, or it is not mounted: mount it, or bring it back; the "

@@ -78,17 +78,17 @@ def adopt_attributes(settings: BaseSettings, spider: object) -> None:
             settings.set(setting, getattr(spider, name), below_spider)
 
 
-def speak_of_unused(settings: BaseSettings) -> None:
+def log_unused_settings(settings: BaseSettings) -> None:
     """Log, for each project setting that has no effect, what to use instead."""
     for name, instead in INSTEAD.items():
         as_ever = (_DEFAULTS.get(name), _AS_EVER.get(name))
         if name == _FINGERPRINTER and (settings.getbool("BIGCRAWL_FINGERPRINTS") or not _is_projects(settings, name)):
             continue
         if is_set(settings, name) and settings.get(name) not in as_ever:
-            _say_useless(name, instead)
+            _log_unused(name, instead)
 
 
-def speak_of_delay(settings: BaseSettings, host_delay_s: float) -> None:
+def log_delay(settings: BaseSettings, host_delay_s: float) -> None:
     delay = settings.get("DOWNLOAD_DELAY")
     if not is_set(settings, "DOWNLOAD_DELAY"):
         return
@@ -96,7 +96,7 @@ def speak_of_delay(settings: BaseSettings, host_delay_s: float) -> None:
         text = "DOWNLOAD_DELAY = %(delay)s is kept as BIGCRAWL_HOST_DELAY, by the frontier and for all nodes together"
         logger.info(text, {"delay": delay})
     else:
-        _say_useless(f"DOWNLOAD_DELAY = {delay}", f"a host rests {host_delay_s:g} s (BIGCRAWL_HOST_DELAY)")
+        _log_unused(f"DOWNLOAD_DELAY = {delay}", f"a host rests {host_delay_s:g} s (BIGCRAWL_HOST_DELAY)")
 
 
 def with_slots(settings: BaseSettings, rules: Mapping[str, Mapping[str, object]]) -> dict[str, Mapping[str, object]]:
@@ -105,13 +105,13 @@ def with_slots(settings: BaseSettings, rules: Mapping[str, Mapping[str, object]]
     for name, slot in settings.getdict("DOWNLOAD_SLOTS").items():
         where = f"DOWNLOAD_SLOTS[{name!r}]"
         if not _is_host(name):
-            _say_useless(where, "queues are by host; BIGCRAWL_GROUP and BIGCRAWL_GROUP_DELAY space URLs of your choice")
+            _log_unused(where, "queues are by host; BIGCRAWL_GROUP and BIGCRAWL_GROUP_DELAY space URLs of your choice")
             continue
         for key, value in slot.items():
             if key != "delay":
-                _say_useless(f"{where}: {key} = {value}", _SLOT_INSTEAD.get(key, _DELAY))
+                _log_unused(f"{where}: {key} = {value}", _SLOT_INSTEAD.get(key, _DELAY))
             elif name in rules:
-                _say_useless(f"{where}: delay = {value}", "BIGCRAWL_DELAY_RULES has a rule of that name")
+                _log_unused(f"{where}: delay = {value}", "BIGCRAWL_DELAY_RULES has a rule of that name")
             else:
                 parse_delay({"delay": value}, where)
                 found[name] = {"delay": value}
@@ -139,5 +139,5 @@ def _is_host(name: str) -> bool:
     return "." in name or ":" in name or name == "localhost"
 
 
-def _say_useless(what: str, instead: str) -> None:
+def _log_unused(what: str, instead: str) -> None:
     logger.warning("%(what)s has no effect: %(instead)s", {"what": what, "instead": instead})

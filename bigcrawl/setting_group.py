@@ -26,7 +26,7 @@ class _Field(NamedTuple):
     read: Callable[[Given], Any]
     row: Setting | None = None
     title: str = ""
-    part: Any = None
+    nested_group: Any = None
 
 
 def setting(
@@ -67,8 +67,8 @@ def derived(default: object = None) -> Any:
     return _Field(lambda given: default)
 
 
-def part(group: Any) -> Any:
-    return _Field(group.read, part=group)
+def nested_group(group: Any) -> Any:
+    return _Field(group.read, nested_group=group)
 
 
 def to_ms(value_s: float) -> int:
@@ -118,8 +118,8 @@ class Group:
         title = ""
         for field in cls.fields.values():
             title = field.title or title
-            if field.part is not None:
-                yield from field.part.rows()
+            if field.nested_group is not None:
+                yield from field.nested_group.rows()
             elif field.row is not None:
                 yield title, field.row
 

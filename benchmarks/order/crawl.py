@@ -13,7 +13,7 @@ from benchmarks.crawl import procfs
 from benchmarks.frontier.ours import Engine, make_node
 from bigcrawl.clock import SystemClock
 from bigcrawl.features.whole_hosts.settings import WholeHostConfig
-from bigcrawl.features.whole_hosts.spider_middlewares import depth_of_links, raised
+from bigcrawl.features.whole_hosts.spider_middlewares import depth_of_links, raised_priority
 from bigcrawl.links import Links
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
@@ -109,7 +109,7 @@ class _Spider:
         for target in inside:
             self._depths.setdefault(target, depth)
         others = [target for target in links if hosts[target] != hosts[page]]
-        return self.offer(inside, depth=1, priority=raised(0)) + self.offer(others, depth=1)
+        return self.offer(inside, depth=1, priority=raised_priority(0)) + self.offer(others, depth=1)
 
     def offer(self, targets: list[int], depth: int, priority: int = 0) -> list[str]:
         """Offer pages, and return their URLs."""

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from benchmarks.recrawl.simulation import DAY_S
-from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds, next_look_s
+from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds, next_hint_check_s
 from bigcrawl.revisiting.visit import Answer, Visit, next_visit
 
 SHORTEST_S: Final = 300
@@ -55,7 +55,7 @@ def _next_s(visit: Visit, site: Site, changes_s: list[float]) -> int:
         told = bisect_right(changes_s, read_s)
         if site.lies or (told and changes_s[told - 1] > visit.last_s):
             return look_s
-        look_s = next_look_s(visit.last_s, visit.soonest_s, visit.due_s, look_s)
+        look_s = next_hint_check_s(visit.last_s, visit.soonest_s, visit.due_s, look_s)
     return visit.due_s
 
 

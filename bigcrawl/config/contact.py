@@ -20,12 +20,14 @@ _NOBODYS: Final = (
 def find_contact(text: str) -> str:
     """Return the first web page or mail address that is not a placeholder; "" if there is none."""
     found = [*_MAIL.finditer(text), *_URL.finditer(text)]
-    return next((match[0] for match in sorted(found, key=lambda match: match.start()) if _may_be(match[1])), "")
+    return next(
+        (match[0] for match in sorted(found, key=lambda match: match.start()) if _is_allowed_domain(match[1])), ""
+    )
 
 
 def find_mail(*texts: str) -> str:
     """Return the first mail address that is not a placeholder; "" if there is none."""
-    return next((match[0] for text in texts for match in _MAIL.finditer(text) if _may_be(match[1])), "")
+    return next((match[0] for text in texts for match in _MAIL.finditer(text) if _is_allowed_domain(match[1])), "")
 
 
 def user_agent_with(user_agent: str, contact: str, default: str) -> str:
@@ -35,6 +37,6 @@ def user_agent_with(user_agent: str, contact: str, default: str) -> str:
     return f"{default if user_agent.startswith('Scrapy/') else user_agent} (+{contact})"
 
 
-def _may_be(authority: str) -> bool:
+def _is_allowed_domain(authority: str) -> bool:
     host = authority.rpartition("@")[2].partition(":")[0].rstrip(".").lower()
     return "." in host and not any(host == name or host.endswith(f".{name}") for name in _NOBODYS)

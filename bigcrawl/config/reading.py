@@ -13,7 +13,7 @@ from bigcrawl.config.pages import SourceConfig
 from bigcrawl.config.values import PREFIX, read_value, refuse_unknown
 from bigcrawl.config.watching import DashboardConfig, MetricsConfig
 from bigcrawl.feature_list import modules_of
-from bigcrawl.setting_group import Group, derived, part, seconds
+from bigcrawl.setting_group import Group, derived, nested_group, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -53,18 +53,18 @@ class Config(Group):
         in_force: non-default settings that a process needs to show the crawl.
     """
 
-    crawl: CrawlConfig = part(CrawlConfig)
-    close_rate: CloseRateConfig = part(CloseRateConfig)
-    store: StoreConfig = part(StoreConfig)
-    source: SourceConfig = part(SourceConfig)
-    filters: FilterConfig = part(FilterConfig)
-    frontier: FrontierConfig = part(FrontierConfig)
-    budget: BudgetConfig = part(BudgetConfig)
-    features: Mapping[type, object] = part(_FeatureSettings)
-    politeness: PolitenessConfig = part(PolitenessConfig)
-    pace: PaceConfig = part(PaceConfig)
-    dns: DnsConfig = part(DnsConfig)
-    limits: LimitsConfig = part(LimitsConfig)
+    crawl: CrawlConfig = nested_group(CrawlConfig)
+    close_rate: CloseRateConfig = nested_group(CloseRateConfig)
+    store: StoreConfig = nested_group(StoreConfig)
+    source: SourceConfig = nested_group(SourceConfig)
+    filters: FilterConfig = nested_group(FilterConfig)
+    frontier: FrontierConfig = nested_group(FrontierConfig)
+    budget: BudgetConfig = nested_group(BudgetConfig)
+    features: Mapping[type, object] = nested_group(_FeatureSettings)
+    politeness: PolitenessConfig = nested_group(PolitenessConfig)
+    pace: PaceConfig = nested_group(PaceConfig)
+    dns: DnsConfig = nested_group(DnsConfig)
+    limits: LimitsConfig = nested_group(LimitsConfig)
     progress_ms: int = seconds(
         "BIGCRAWL_PROGRESS_SECONDS",
         60.0,
@@ -72,8 +72,8 @@ class Config(Group):
         (0, 3_600),
         title="Nodes",
     )
-    metrics: MetricsConfig = part(MetricsConfig)
-    dashboard: DashboardConfig = part(DashboardConfig)
+    metrics: MetricsConfig = nested_group(MetricsConfig)
+    dashboard: DashboardConfig = nested_group(DashboardConfig)
     alike: Mapping[str, str] = derived()
     in_force: Mapping[str, Any] = derived()
 

@@ -76,7 +76,7 @@ class FeedExporter(ScrapyFeedExporter):
         if frontier is not None and frontier.node is not None:
             try:
                 if frontier.is_resumed:
-                    go_on(slot, alone=frontier.node.membership.is_alone)
+                    keep_earlier_items(slot, alone=frontier.node.membership.is_alone)
                 else:
                     empty_feed_file(slot)
             except ConfigError as error:
@@ -184,7 +184,7 @@ def empty_feed_file(slot: FeedSlot) -> None:
         storage.write_mode = "ab"
 
 
-def go_on(slot: FeedSlot, *, alone: bool) -> None:
+def keep_earlier_items(slot: FeedSlot, *, alone: bool) -> None:
     """Make a new feed keep earlier items; raise ConfigError if its format allows only replacing the whole file."""
     storage = slot.storage
     if isinstance(storage, FileFeedStorage):
@@ -224,7 +224,7 @@ def _append_to_feed(slot: FeedSlot, path: Path, *, replaces: bool, alone: bool) 
             {"uri": slot.uri, "cut": cut},
         )
     if is_csv and path.stat().st_size:
-        _go_on_in_columns(slot, path)
+        _keep_columns(slot, path)
 
 
 def cut_torn_line(path: Path, *, quoted: bool) -> int:
@@ -244,7 +244,7 @@ def cut_torn_line(path: Path, *, quoted: bool) -> int:
     return size - end
 
 
-def _go_on_in_columns(slot: FeedSlot, path: Path) -> None:
+def _keep_columns(slot: FeedSlot, path: Path) -> None:
     """Omit the header, which the file has. Keep the file's columns, unless the feed sets its own."""
     options = slot.feed_options
     if options["item_export_kwargs"]:  # the project's own CSV format

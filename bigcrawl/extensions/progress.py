@@ -122,7 +122,7 @@ class Progress:
 
     def _log_line(self, frontier: Frontier, seen: Survey, rate: float) -> str:
         crowd = f"; crowded: {crowded}" if (crowded := self._congestion_text()) else ""
-        made = _made_by_all(frontier)
+        made = _total_output(frontier)
         logged = f"; log: {made.warnings} warnings, {made.errors} errors" if made.warnings or made.errors else ""
         return (
             f"{seen.pages} pages, {rate:.1f} pages/s; hosts: {seen.hosts_ready} ready, {seen.hosts_waiting} waiting, "
@@ -150,18 +150,18 @@ class Progress:
 
     def _line_parts(self, frontier: Frontier, seen: Survey, rate: float) -> list[str]:
         """Return the parts of the row, the most important first, because the row may be cut short."""
-        crowded, made = self._congestion_text(), _made_by_all(frontier)
+        crowded, made = self._congestion_text(), _total_output(frontier)
         why = "" if rate else excerpt_of(self._standstill_reason(frontier, seen), REASON_CHARACTERS)
         return [
-            f"{_short(seen.pages)} pages",
+            f"{_short_number(seen.pages)} pages",
             f"{rate:.1f}/s",
             *([f"crowded: {crowded.partition(' fetches')[0]}"] if crowded else []),
             *([why] if why else []),
-            f"{_short(made.items)} items",
-            f"{_short(seen.waiting)} URLs wait{_done_text(seen, rate)}",
-            *([f"{_short(made.errors)} errors"] if made.errors else []),
-            *([f"{_short(made.warnings)} warnings"] if made.warnings else []),
-            f"{_short(seen.hosts_busy)} hosts busy",
+            f"{_short_number(made.items)} items",
+            f"{_short_number(seen.waiting)} URLs wait{_done_text(seen, rate)}",
+            *([f"{_short_number(made.errors)} errors"] if made.errors else []),
+            *([f"{_short_number(made.warnings)} warnings"] if made.warnings else []),
+            f"{_short_number(seen.hosts_busy)} hosts busy",
         ]
 
     def _congestion_text(self) -> str:
@@ -172,7 +172,7 @@ class Progress:
         return str(crowd) if crowd.is_crowded else ""
 
 
-def _made_by_all(frontier: Frontier) -> NodesMade:
+def _total_output(frontier: Frontier) -> NodesMade:
     assert frontier.node is not None
     return frontier.node.membership.made_by_all
 
@@ -191,7 +191,7 @@ def _errors(seen: Survey) -> str:
     return f"; {sum(errors.values())} errors, most by {max(errors, key=errors.__getitem__)}"
 
 
-def _short(number: int) -> str:
+def _short_number(number: int) -> str:
     if number < 100_000:
         return f"{number:,}"
     from tqdm import tqdm

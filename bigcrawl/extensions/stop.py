@@ -71,15 +71,15 @@ class WholeStop:
             self._closing = asyncio.ensure_future(self._crawler.engine.stop_async())
 
     def spider_closed(self) -> None:
-        self._let_go()
+        self._release_reactor()
 
     async def engine_stopped(self) -> None:
         """Delay the crawl's end until the spider is closed; after a signal, Scrapy does not wait for it."""
         await self._probe.until_over()
 
-    def _let_go(self) -> None:
+    def _release_reactor(self) -> None:
         if not self._probe.is_over():
-            asyncio.get_running_loop().call_later(LOOK_S, self._let_go)
+            asyncio.get_running_loop().call_later(LOOK_S, self._release_reactor)
         elif self._trigger is not None:
             self._reactor.removeSystemEventTrigger(self._trigger)
             self._trigger = None
@@ -107,8 +107,8 @@ class ExitStatus:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         crawler.signals.connect(self.spider_opened, signals.spider_opened)
-        crawler.signals.connect(self.leave_mark, signals.engine_stopped)
-        crawler.signals.connect(self.leave_mark, signals.spider_closed)
+        crawler.signals.connect(self.mark_failure, signals.engine_stopped)
+        crawler.signals.connect(self.mark_failure, signals.spider_closed)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -119,6 +119,6 @@ class ExitStatus:
         if has_failed(self._crawler):
             raise CloseSpider("bigcrawl_cannot_start")
 
-    def leave_mark(self) -> None:
+    def mark_failure(self) -> None:
         if has_failed(self._crawler):
             self._crawler.spider = None

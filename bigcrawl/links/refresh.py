@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _LOOKS: Final = 1_000  # tags; a refresh is at the beginning of a page
 
 
-class Led(NamedTuple):
+class FollowedRefresh(NamedTuple):
     """A refresh that leads to another URL after some seconds; `url` is canonical, or None if it cannot be crawled."""
 
     seconds: int
@@ -34,22 +34,22 @@ def header_links(page: Page) -> list[str]:
     return [led.url] if led and led.url and len(led.url) <= IN_FORCE.limits.url_bytes else []
 
 
-def _in_header(page: Page) -> Led | None:
+def _in_header(page: Page) -> FollowedRefresh | None:
     value = _header(getattr(page, "headers", None))
     if not value:
         return None
     value = value if isinstance(value, bytes) else str(value).encode()
     seconds, target = refresh_in(value.decode("latin-1"))
-    return Led(seconds, url_in([target.encode("latin-1")], page.url)) if target else None
+    return FollowedRefresh(seconds, url_in([target.encode("latin-1")], page.url)) if target else None
 
 
-def refresh_of(page: Page, bytes_max: int, ignored: Sequence[str] = ()) -> Led | None:
+def refresh_of(page: Page, bytes_max: int, ignored: Sequence[str] = ()) -> FollowedRefresh | None:
     """Return the refresh in a page's header; otherwise that in its first bytes outside of `ignored` elements."""
     if (led := _in_header(page)) is not None:
         return led
     encoding = Encoding(page, bytes_max)
     base_href = None
-    for name, _, written in tags(_without(tuple(ignored))("", encoding.text()), _LOOKS):
+    for name, _, written in tags(_element_remover(tuple(ignored))("", encoding.text()), _LOOKS):
         attributes = attributes_of(written) if name in ("base", "meta") else {}
         if name == "base" and base_href is None:
             base_href = attributes.get("href")
@@ -58,7 +58,7 @@ def refresh_of(page: Page, bytes_max: int, ignored: Sequence[str] = ()) -> Led |
             if target:
                 joiner = joiner_of(page.url, base_href)
                 joined = joiner.join_all([target], encoding.respell, LinkRoom()) if joiner else []
-                return Led(seconds, joined[0] if joined else None)
+                return FollowedRefresh(seconds, joined[0] if joined else None)
     return None
 
 
@@ -70,7 +70,7 @@ def _header(headers: Any) -> Any:
 
 
 @lru_cache(16)
-def _without(names: tuple[str, ...]):  # type: ignore[no-untyped-def]
+def _element_remover(names: tuple[str, ...]):  # type: ignore[no-untyped-def]
     named = "|".join(map(re.escape, ("script", "style", *names)))
     ends = r"(?=[\t\n\f\r />])"
     return re.compile(

@@ -39,7 +39,7 @@ PLACES = ("inbox", "front", "over_budget", "parked", "back", "taken")
 DISKS = ("state", "warc")
 
 
-def _owned(name: str, meaning: str, count: str, script: str = "inbox/trim_partition") -> Metric:
+def _partition_metric(name: str, meaning: str, count: str, script: str = "inbox/trim_partition") -> Metric:
     """Return the metric of a count that a Redis script keeps for owned partitions."""
     return Metric(name, "gauge", meaning, f"redisdb/lua/{script}.lua", lambda source: source.sums.counts[count])
 
@@ -69,7 +69,7 @@ TABLE: tuple[Metric | str, ...] = (
         "scheduler/owner/ownership.py",
         lambda source: len(source.parts.ownership.owned),
     ),
-    _owned(
+    _partition_metric(
         "bigcrawl_owned_damaged_partitions", "Owned partitions that are set apart because a file is damaged.", "damaged"
     ),
     Metric(
@@ -282,39 +282,43 @@ TABLE: tuple[Metric | str, ...] = (
         "place",
         PLACES,
     ),
-    _owned(
+    _partition_metric(
         "bigcrawl_owned_withheld_urls",
         "URLs on disk that the crawl does not wait for: without budget, blacklisted, or of retired hosts.",
         "withheld",
     ),
-    _owned(
+    _partition_metric(
         "bigcrawl_owned_unrunnable_urls", "URLs on disk that no spider could run, see BIGCRAWL_CALLBACKS.", "unrunnable"
     ),
-    _owned("bigcrawl_owned_seen_urls", "Keys in URLSeen: distinct URLs of the crawl.", "seen"),
-    _owned("bigcrawl_owned_duplicate_urls", "URLs dropped because they had been seen before.", "duplicates"),
-    _owned("bigcrawl_owned_ended_urls", "URLs that ended, with any outcome.", "ended", "exchange/exchange_urls"),
-    _owned(
+    _partition_metric("bigcrawl_owned_seen_urls", "Keys in URLSeen: distinct URLs of the crawl.", "seen"),
+    _partition_metric("bigcrawl_owned_duplicate_urls", "URLs dropped because they had been seen before.", "duplicates"),
+    _partition_metric(
+        "bigcrawl_owned_ended_urls", "URLs that ended, with any outcome.", "ended", "exchange/exchange_urls"
+    ),
+    _partition_metric(
         "bigcrawl_owned_body_bytes", "Bytes of bodies as transferred, of all runs.", "bytes", "exchange/exchange_urls"
     ),
-    _owned("bigcrawl_owned_dead_urls", "Dead letters: URLs that kill or hang their node.", "dead", "suspects/bury_url"),
-    _owned(
+    _partition_metric(
+        "bigcrawl_owned_dead_urls", "Dead letters: URLs that kill or hang their node.", "dead", "suspects/bury_url"
+    ),
+    _partition_metric(
         "bigcrawl_owned_begun_anew_partitions",
         "Owned partitions that started again without their lost files, by BIGCRAWL_LOST_PARTITIONS.",
         "begun_anew",
     ),
-    _owned(
+    _partition_metric(
         "bigcrawl_owned_may_refetch_urls",
         "URLs that had ended or were in Redis when those partitions started again: the most that might be fetched "
         "twice.",
         "may_refetch",
     ),
-    _owned(
+    _partition_metric(
         "bigcrawl_owned_lost_urls",
         "URLs lost because Redis forgot more than BIGCRAWL_REDIS_LOSS_SECONDS.",
         "lost",
         "inbox/record_rewind",
     ),
-    _owned("bigcrawl_owned_rejected_entries", "Inbox entries that could not be read.", "rejected"),
+    _partition_metric("bigcrawl_owned_rejected_entries", "Inbox entries that could not be read.", "rejected"),
     "Links on their way out",
     of_stat("bigcrawl_links_found", "URLs received in `Links` batches.", "bigcrawl/links/found"),
     *(row for module in modules_of("metrics") for row in module.METRICS),

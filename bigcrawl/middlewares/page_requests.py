@@ -119,8 +119,8 @@ class PageTurn:
             _require_allowed(known, url)
         try:
             if host == self._held.host:
-                return await self._fetch_at_home(request, url, authority)
-            return await self._fetch_elsewhere(request, url, authority)
+                return await self._fetch_on_own_host(request, url, authority)
+            return await self._fetch_on_other_host(request, url, authority)
         except Closed as closed:
             raise closed.error or PageRequestRefusedError(f"{url} is not fetched: {closed}") from closed
 
@@ -130,7 +130,7 @@ class PageTurn:
         async with self._host_is_used:
             return
 
-    async def _fetch_at_home(self, request: Request, url: str, authority: str) -> Response:
+    async def _fetch_on_own_host(self, request: Request, url: str, authority: str) -> Response:
         host, robots = self._held.host, self._gates.robots
         async with self._host_is_used:
             known = robots.known_rules(authority)
@@ -146,7 +146,7 @@ class PageTurn:
                 response = await self._send(request, host, gaps)
             finally:
                 self._held.stop_fetching(self._clock.monotonic_ms())
-            if asked_ms := self._asked_ms(response):
+            if asked_ms := self._requested_wait_ms(response):
                 self._held.record_answer(asked_ms)
             return response
 
@@ -164,7 +164,7 @@ class PageTurn:
             raise PageRequestRefusedError(f"{url} is not fetched: its page is over")
         return gaps
 
-    async def _fetch_elsewhere(self, request: Request, url: str, authority: str) -> Response:
+    async def _fetch_on_other_host(self, request: Request, url: str, authority: str) -> Response:
         robots, host = self._gates.robots, host_of(url)
         known = robots.known_rules(authority)
         if known is None:
@@ -178,7 +178,7 @@ class PageTurn:
                 raise PageRequestRefusedError(f"{host} is busy, or closed")
             loan.rest_at_least(max(robots.rest_ms(authority), self._node.handout.paces.host_delay_ms(host)))
             response = await self._send(request, host, loan.gaps)
-            loan.rest_at_least(self._asked_ms(response))
+            loan.rest_at_least(self._requested_wait_ms(response))
             return response
 
     async def _send(self, request: Request, host: str, gaps: tuple[Space, ...]) -> Response:
@@ -196,7 +196,7 @@ class PageTurn:
             await speed.with_permits(fetch)(request.url, request.method, gaps)
         return responses[0]
 
-    def _asked_ms(self, response: Response) -> int:
+    def _requested_wait_ms(self, response: Response) -> int:
         retry_after, date = (
             (response.headers.get(name) or b"").decode("latin-1") for name in (b"Retry-After", b"Date")
         )

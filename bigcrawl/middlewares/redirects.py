@@ -94,7 +94,7 @@ def _redirected(
     try:
         target = follow()
     except ValueError:
-        return _led_nowhere(crawler, response)
+        return _count_dropped(crawler, response)
     if not isinstance(target, Request) or link_checks_of(crawler).drops_redirect(request, url or target.url):
         return response
     spelled, *fragment = target.url.partition("#")
@@ -133,7 +133,7 @@ def _may_differ(crawler: Crawler, request: Request, response: Response) -> bool:
     return any(cookie.partition(b";")[0].strip() not in carried for cookie in response.headers.getlist("Set-Cookie"))
 
 
-def _led_nowhere(crawler: Crawler, response: Response) -> Response:
+def _count_dropped(crawler: Crawler, response: Response) -> Response:
     assert crawler.stats is not None
     crawler.stats.inc_value("bigcrawl/dropped/redirect")
     return response

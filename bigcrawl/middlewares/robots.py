@@ -90,10 +90,10 @@ class RobotsMiddleware:
         if canonical is None:
             return None
         if request.meta.get("dont_obey_robotstxt"):
-            self._tell_of_meta()
+            self._warn_about_meta()
         authority = authority_of(canonical)
         known = self._known_rules(authority) or await self._learn_rules(authority, request)
-        self._tell_delay(host_of(canonical), known)
+        self._report_delay(host_of(canonical), known)
         if known.rules.is_allowed(request.url):
             return None
         if known.is_unreachable:
@@ -152,12 +152,12 @@ class RobotsMiddleware:
         self._stats_buffer.inc_value("bigcrawl/alone/unreachable")
         raise self.refusal(f"{request.url} is not fetched: its robots.txt cannot be fetched")
 
-    def _tell_delay(self, host: str, known: KeptRules) -> None:
+    def _report_delay(self, host: str, known: KeptRules) -> None:
         throttle = throttle_of(self._crawler)
         if throttle is not None:
             throttle.ask_delay(host, known.rules.crawl_delay_ms)
 
-    def _tell_of_meta(self) -> None:
+    def _warn_about_meta(self) -> None:
         if not self._has_told_of_meta:
             self._has_told_of_meta = True
             logger.warning("dont_obey_robotstxt has no effect; BIGCRAWL_ROBOTS decides whether robots.txt is obeyed")

@@ -115,7 +115,7 @@ class ThrottleMiddleware:
         host = self._host_to_judge(request)
         if host is not None:
             if response.status in OVERLOADED:
-                self._record_failure(host, self._asked_ms(response))
+                self._record_failure(host, self._requested_wait_ms(response))
             else:
                 self._rests.record_answer(host)
         return response
@@ -223,7 +223,7 @@ class ThrottleMiddleware:
         self._fetched.discard(request)
         return host_of_url(request.url)
 
-    def _asked_ms(self, response: Response) -> int:
+    def _requested_wait_ms(self, response: Response) -> int:
         names = (b"Retry-After", b"Date")
         value, date = ((response.headers.get(name) or b"").decode("latin-1") for name in names)
         return retry_after_ms(value, date, self._clock.now_ms(), self._retry_after_max_ms)

@@ -73,9 +73,9 @@ class CopyFinder:
     def find_copies(self) -> None:
         records = (_FoundRecord(*line[:-1].split(b" ", 8)) for line in self._found)
         for _, group in groupby(records, lambda found: found.digest):
-            self._look_at(group)
+            self._find_in_group(group)
 
-    def _look_at(self, group: Iterator[_FoundRecord]) -> None:
+    def _find_in_group(self, group: Iterator[_FoundRecord]) -> None:
         kept = set()
         first: _FoundRecord | None = next(group)
         while first is not None and first.kind == _KEPT:

@@ -71,7 +71,7 @@ class PageUploader:
         self._wake.set()
         self._thread.join(within_s)
         if not self._thread.is_alive():
-            self._tell_left()
+            self._log_remaining()
             return
         process = self._process
         if not self._is_last:
@@ -118,9 +118,9 @@ class PageUploader:
             if isinstance(problem, UploadError):
                 self._after, refused = problem.at, set(problem.refused)
             if refused and has_moved:
-                self._heed_refused(refused, str(problem))
+                self._record_refused(refused, str(problem))
             elif not refused or not refused <= self.staying:
-                self._tell_away(str(problem))
+                self._log_store_away(str(problem))
             return False
         finally:
             self._process = None
@@ -139,7 +139,7 @@ class PageUploader:
             self._told.add(done.problem)
             logger.error("%(problem)s", {"problem": done.problem})
 
-    def _heed_refused(self, refused: set[str], error: str) -> None:
+    def _record_refused(self, refused: set[str], error: str) -> None:
         """Keep retrying files that the store refuses while it accepts others, but stop waiting for them."""
         self._is_away = False
         if new := sorted(refused - self.staying):
@@ -147,7 +147,7 @@ class PageUploader:
             told = {"url": self._url, "files": ", ".join(new), "error": error, "directory": self._directory}
             logger.error("%(url)s accepts other files, but not %(files)s: %(error)s; they wait in %(directory)s", told)
 
-    def _tell_left(self) -> None:
+    def _log_remaining(self) -> None:
         try:
             left = len(waiting_files(self._directory))
         except OSError:
@@ -156,7 +156,7 @@ class PageUploader:
             told = {"left": left, "directory": self._directory, "url": self._url, "remedy": _REMEDY}
             logger.warning("%(left)d WARC files in %(directory)s wait for %(url)s; %(remedy)s", told)
 
-    def _tell_away(self, error: str) -> None:
+    def _log_store_away(self, error: str) -> None:
         if self._is_away:
             return
         self._is_away = True

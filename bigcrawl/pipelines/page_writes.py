@@ -62,7 +62,7 @@ class PageWrites:
 
     def is_flushed(self) -> bool:
         """Return whether everything downloaded so far was written. Until then, hand out no requests."""
-        self._heed_disk()
+        self._check_syncs()
         return not self._unwritten
 
     @property
@@ -118,7 +118,7 @@ class PageWrites:
             if written.origin is not None:
                 self._stats_buffer.inc_value("bigcrawl/warc/copies")
             self._last = written
-        self._go_on()
+        self._resume()
 
     def _record_written(self) -> None:
         item = self._unwritten.popleft()
@@ -132,7 +132,7 @@ class PageWrites:
         while len(self._unsafe) > unsafe:
             self._unsafe.popleft()
 
-    def _heed_disk(self) -> None:
+    def _check_syncs(self) -> None:
         """Check syncs: after a failed one, write all that it should have covered into a new file."""
         if (error := self._disk.error) is not None:
             self._forget_safe()
@@ -173,7 +173,7 @@ class PageWrites:
             self._retry.cancel()
             self._retry = None
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         if self._retry is None:
             return
         self._cancel_retry()

@@ -208,15 +208,15 @@ class WarcPipeline:
 
     def record_page(self, request: Request, fields: Mapping[str, str]) -> None:
         """Write a metadata record about the page that answered a request, if it was stored. Raises nothing."""
-        self._write_about(request, lambda record_id, now_ms: Note(request.url, record_id, now_ms, fields))
+        self._write_related(request, lambda record_id, now_ms: Note(request.url, record_id, now_ms, fields))
 
     def record_conversion(self, request: Request, content_type: str, body: bytes) -> None:
         """Write a converted form of the page that answered a request, like `record_page`."""
-        self._write_about(
+        self._write_related(
             request, lambda record_id, now_ms: Conversion(request.url, record_id, now_ms, content_type, body)
         )
 
-    def _write_about(self, request: Request, item: Callable[[bytes, int], Note | Conversion]) -> None:
+    def _write_related(self, request: Request, item: Callable[[bytes, int], Note | Conversion]) -> None:
         record_id = self._record_ids.get(request)
         if record_id is None:
             return

@@ -201,19 +201,19 @@ class DnsCache:
             return self._new_entry(shared, "" if shared.addresses else "not-found")
         self.questions += 1
         since_ms = self._clock.monotonic_ms()
-        entry = await self._resolved(host)
+        entry = await self._ask_resolver(host)
         self.times.count_ms(self._clock.monotonic_ms() - since_ms)
         if entry.reason:
             self.failures[entry.reason] = self.failures.get(entry.reason, 0) + 1
         return entry
 
-    async def _resolved(self, host: str) -> _Entry:
+    async def _ask_resolver(self, host: str) -> _Entry:
         try:
             found = await self._resolve(host)
         except DnsError as error:
             return self._failure_entry(host, error.reason, error.retry_after_ms)
         except Exception as error:  # noqa: BLE001 - any error of a resolver affects only this host
-            reason = _reason_of(error)
+            reason = _failure_reason(error)
             if reason != "not-found":
                 return self._failure_entry(host, reason)
             found = DnsAnswer((), None)
@@ -261,7 +261,7 @@ def _is_malformed(host: str) -> bool:
     return not labels_fit or len(host) > 253 or not host.isascii() or not host.isprintable()
 
 
-def _reason_of(error: Exception) -> str:
+def _failure_reason(error: Exception) -> str:
     if isinstance(error, socket.gaierror):
         if error.errno in {socket.EAI_NONAME, socket.EAI_NODATA}:
             return "not-found"

@@ -125,7 +125,7 @@ class FetchLimit:
         self._connected[server] = now_ms, min(took_ms, CONNECT_MS_MAX)
         self._signs_ms.append(now_ms)
 
-    def record_lifetime(self, now_ms: int) -> None:
+    def record_sign_of_life(self, now_ms: int) -> None:
         """Record that some answer has come, even only a robots.txt, so the link is alive."""
         self._signs_ms.append(now_ms)
 

@@ -92,7 +92,7 @@ def with_hint(history: History, period_s: float) -> History:
     return with_comparison(history, round(period_s), changed=True)
 
 
-def next_look_s(last_s: int, soonest_s: int, due_s: int, now_s: int) -> int:
+def next_hint_check_s(last_s: int, soonest_s: int, due_s: int, now_s: int) -> int:
     """Return when to check for a hint: first at `soonest_s`, then whenever the wait since `last_s` has doubled.
 
     `due_s` is returned if no check comes before the visit. A check costs no fetch.

@@ -17,7 +17,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.given import import_object, made_callable
+from bigcrawl.given import as_callable, import_object
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ def make_scorer(scorer: Any, topic: str) -> Scorer:
     """
     if not scorer:
         return KeywordScorer(topic.split())
-    return made_callable("scorer", scorer, import_object("scorer", scorer) if isinstance(scorer, str) else scorer)
+    return as_callable("scorer", scorer, import_object("scorer", scorer) if isinstance(scorer, str) else scorer)
 
 
 def url_words(url: str) -> str:

@@ -156,7 +156,7 @@ class PageCatalogue:
         for pair in zip_longest(range(middle, end), range(middle - 1, begin - 1, -1)):
             yield from (self._place_of_capture(capture) for capture in pair if capture is not None)
 
-    def answers_before(self, canonical: str, stamp: str) -> Iterator[StoredPlace]:
+    def earlier_answers(self, canonical: str, stamp: str) -> Iterator[StoredPlace]:
         url = int(self._urls_of(self.keys.marks_of((canonical,)))[0])
         if url >= 0:
             begin, end = self._range_of(url)

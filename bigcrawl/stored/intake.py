@@ -163,7 +163,7 @@ class StoredIntake(SpiderIntake):
             return False
         if is_checked:
             self._other_keys.add(key)
-        wanted.ask_besides(rank, template)
+        wanted.request_again(rank, template)
         return True
 
     def _template_of(self, request: Request, live: LiveRequests, canonical: str) -> bytes:
@@ -190,7 +190,7 @@ class StoredIntake(SpiderIntake):
                 self._authorities.add(authority)
                 rank = self._catalogue.rank_of(authority + ROBOTS_PATH)
                 if rank >= 0:
-                    self._wanted.ask_besides(rank, SITEMAPS)
+                    self._wanted.request_again(rank, SITEMAPS)
 
     def _count_missing(self, count: int) -> None:
         if count:

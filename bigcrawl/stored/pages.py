@@ -59,7 +59,7 @@ class UnreadablePageError(BigcrawlError):
 class Answers(Protocol):
     def answers(self, canonical: str, near: str = "") -> Iterator[StoredPlace]: ...
 
-    def answers_before(self, canonical: str, stamp: str) -> Iterator[StoredPlace]: ...
+    def earlier_answers(self, canonical: str, stamp: str) -> Iterator[StoredPlace]: ...
 
     def answers_of_digest(self, digest: str) -> Iterator[StoredPlace]: ...
 
@@ -178,7 +178,7 @@ class PageReader:
     def _previous_answer(
         self, canonical: str, fields: dict[bytes, bytes], copy: StoredPlace, depth: int
     ) -> StoredPage | None:
-        places = self._answers.answers_before(canonical, stamp_of(fields.get(b"warc-date", b"")))
+        places = self._answers.earlier_answers(canonical, stamp_of(fields.get(b"warc-date", b"")))
         for _, place in zip(range(ORIGINALS_TRIED_MAX), places, strict=False):
             if place == copy:
                 continue

@@ -164,7 +164,7 @@ class StoredScheduler(BaseScheduler):
         self._reader = PageReader(self._catalogue, self._bytes_max)
         self._wanted = RequestedPages(len(self._catalogue))
         if source.has_all:
-            self._wanted.want_all(self._catalogue.pages_but_robots(), UNASKED)
+            self._wanted.request_all(self._catalogue.pages_but_robots(), UNASKED)
         assert self._crawler.stats is not None
         keeps = self.config.frontier.keeps_in_memory
         self._live = LiveRequests(spider, values, self._crawler.stats, keeps=keeps)

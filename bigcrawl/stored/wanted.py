@@ -66,7 +66,7 @@ class RequestedPages:
     def __bool__(self) -> bool:
         return bool(self._waiting or self._more)
 
-    def want_all(self, pages: npt.NDArray[np.bool_], template: bytes) -> None:
+    def request_all(self, pages: npt.NDArray[np.bool_], template: bytes) -> None:
         """Request all of these pages, by rank. A later `request_ranks` replaces this template."""
         count = int(np.count_nonzero(pages))
         if count:
@@ -87,7 +87,7 @@ class RequestedPages:
         self._asked_now.clear()
         return asked
 
-    def ask_besides(self, rank: int, template: bytes) -> None:
+    def request_again(self, rank: int, template: bytes) -> None:
         """Request a page even if it was requested before; it is given once per call, in the order of calls."""
         self._asked += 1
         heapq.heappush(self._more, (rank, self._asked, template))

@@ -212,13 +212,13 @@ class Joiner:
             return spelled
         if len(self._base) > longest:
             return self._base  # the result would be about as long
-        if _is_no_name(spelled):
+        if _has_invalid_host(spelled):
             return None
         room.parser_bytes_left -= len(self._base) + len(spelled)
         return self(spelled)
 
 
-def _is_no_name(reference: str) -> bool:
+def _has_invalid_host(reference: str) -> bool:
     """Return whether a reference has an invalid host name that would be slow to parse."""
     found = _find_host(_without_breaks("", reference).lstrip(_STRIPPED))
     if found is None or len(found[1]) <= _LABEL_MAX:

@@ -12,7 +12,7 @@ from bigcrawl.scheduler.partition.reader import UNTOUCHED
 from bigcrawl.scheduler.rules.budget_rules import RuleBook, merge_rules, parse_rules, read_live_rules
 from bigcrawl.scheduler.rules.names import EVERY, URL_PATTERN
 from bigcrawl.views.feature import lowered_budget
-from bigcrawl.views.newest_files import files_to_read, is_looked_at, read_disk, read_view, said_of_files
+from bigcrawl.views.newest_files import files_data, files_to_read, is_wanted_file, read_disk, read_view
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,7 +65,7 @@ def budget_data(
     pld = crawl.suffixes.pld(name)
     key = crawl.url_keys.of_pld(pld)
     partition = crawl.url_keys.partition_of(pld, crawl.partitions)
-    with files_to_read(crawl, partition, is_looked_at) as files:
+    with files_to_read(crawl, partition, is_wanted_file) as files:
         disk = read_disk(view, files.directory, 0, key)
     in_degree = disk.in_degree if disk is not None else None
     counts, _ = sum_published(in_degrees)
@@ -76,7 +76,7 @@ def budget_data(
         **_rules_data(crawl, name, rules),
         "pld": pld,
         "pld_key": f"{key:016x}",
-        **said_of_files(files, has_any=disk is not None and disk is not UNTOUCHED),
+        **files_data(files, has_any=disk is not None and disk is not UNTOUCHED),
         "in_degree": in_degree,
         "rank_at_worst": int(ranks.worst_ranks(degrees)[0]) if in_degree and ranks.total else None,
         "ranked_plds": ranks.total,
@@ -101,7 +101,7 @@ async def _unit_of(crawl: OpenedCrawl, name: str) -> dict[str, Any] | None:
     if not (unit := units.name_of(host, f"http://{name}")):
         return None
     partition = crawl.partition_of_host(host)
-    with files_to_read(crawl, partition, is_looked_at) as files:
+    with files_to_read(crawl, partition, is_wanted_file) as files:
         disk = read_disk(await read_view(crawl, partition), files.directory, 0, units.key_of(unit))
     in_degree = disk.in_degree if disk is not None else None
     return {

@@ -32,7 +32,7 @@ from bigcrawl.url.header import url_in
 from bigcrawl.views.budget import limits_of_url
 from bigcrawl.views.feature import ExplainedUrl, FeatureView, UrlRecord, all_views
 from bigcrawl.views.locate import HostState, HotUrl, InboxTrace, find_url, read_host
-from bigcrawl.views.newest_files import FilesToRead, files_to_read, is_looked_at, read_disk, read_view, said_of_files
+from bigcrawl.views.newest_files import FilesToRead, files_data, files_to_read, is_wanted_file, read_disk, read_view
 from bigcrawl.views.orders import discovery_data, entries_with
 from bigcrawl.warc.reading import find_page
 
@@ -92,7 +92,7 @@ async def explain_url(crawl: OpenedCrawl, url: str) -> dict[str, Any]:
     """
     config = crawl.config
     place = crawl.place_of(url)
-    wanted = None if any(view.reads_queues(config) for view in all_views()) else is_looked_at
+    wanted = None if any(view.reads_queues(config) for view in all_views()) else is_wanted_file
     for left in reversed(range(TRIES_MAX)):
         view = await read_view(crawl, place.partition)
         with files_to_read(crawl, place.partition, wanted) as files:
@@ -103,8 +103,8 @@ async def explain_url(crawl: OpenedCrawl, url: str) -> dict[str, Any]:
             lacks = await asyncio.to_thread(_missing_method, files.directory, place.key, state)
             break
     said = {
-        **said_of(state, crawl.partitions, config),
-        **said_of_files(files, has_any=state.disk is not None and state.disk is not UNTOUCHED),
+        **url_data(state, crawl.partitions, config),
+        **files_data(files, has_any=state.disk is not None and state.disk is not UNTOUCHED),
     }
     if lacks:
         said["where"] = "unrunnable"
@@ -195,7 +195,7 @@ def _explained_by(view: FeatureView, found: FoundUrl, config: Config) -> dict[st
     return view.explained(ExplainedUrl(found.place.url, said, config, found.view.now_ms, found.record))
 
 
-def said_of(found: FoundUrl, partitions: int, config: Config) -> dict[str, Any]:
+def url_data(found: FoundUrl, partitions: int, config: Config) -> dict[str, Any]:
     place, view, end = found.place, found.view, found.last_end
     depth, referrer = _depth_and_referrer(found)
     rules = _rules_of_record(found.host.rules)

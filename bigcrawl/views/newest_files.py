@@ -48,12 +48,12 @@ class FilesToRead(NamedTuple):
     url: str
 
 
-def said_of_files(files: FilesToRead, *, has_any: bool) -> dict[str, Any]:
+def files_data(files: FilesToRead, *, has_any: bool) -> dict[str, Any]:
     directory = str(files.directory) if has_any and not files.url else None
     return {"files": {"directory": directory, "store": files.url or None}}
 
 
-def is_looked_at(name: str) -> bool:
+def is_wanted_file(name: str) -> bool:
     """Return whether a file has unrunnable URLs, or a table that `scheduler.partition.reader` reads."""
     return name.startswith((*_LOOKED_AT, UNRUNNABLE))
 
@@ -76,7 +76,7 @@ def read_disk(view: PartitionView, directory: Path, key: int, pld_key: int) -> U
     return UNTOUCHED if found is None and not view.is_begun else found
 
 
-async def is_past(crawl: OpenedCrawl, partition: int, inbox_id: str) -> bool:
+async def is_outdated(crawl: OpenedCrawl, partition: int, inbox_id: str) -> bool:
     """Return whether the inbox may have been trimmed beyond these files, so that all must be read again."""
     trimmed = await crawl.client.command("HGET", crawl.keys(partition).state, "trimmed")
     return bool(trimmed) and id_order(trimmed.decode().partition(" ")[0]) > id_order(inbox_id)

@@ -91,7 +91,7 @@ class OpenedCrawl:
     def keys(self, partition: int) -> PartitionKeys:
         return partition_keys(self.config.crawl.name, partition)
 
-    async def tell_owner(self, partition: int, field: bytes, data: bytes) -> None:
+    async def send_to_owner(self, partition: int, field: bytes, data: bytes) -> None:
         """Add an entry with one field (see `records.inbox_entry`) to a partition's inbox, with or without an owner."""
         await self.client.command("XADD", self.keys(partition).inbox, "*", field, data)
         await self.record_arrivals([partition])

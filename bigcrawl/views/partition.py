@@ -30,7 +30,7 @@ from bigcrawl.scheduler.records.member import unpack_member
 from bigcrawl.scheduler.records.outcomes import MARKS_FROM, last_of_each, unpack_outcomes
 from bigcrawl.scheduler.records.queued_url import QueuedUrl, decode_batch
 from bigcrawl.views.contents import PartitionContents
-from bigcrawl.views.newest_files import is_past, newest_files, read_view
+from bigcrawl.views.newest_files import is_outdated, newest_files, read_view
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,7 +92,7 @@ async def read_partition(
         found = HeldInRedis(int(admitted or 0), await _hot_urls(crawl, partition))
         folded = contents.inbox_id if contents is not None else NO_INBOX_ID
         await _read_inbox(crawl, partition, folded, found)
-        if not await is_past(crawl, partition, folded):
+        if not await is_outdated(crawl, partition, folded):
             return contents, found
     raise BigcrawlError(f"partition {partition} changes faster than it can be read; stop the crawl, and export then")
 

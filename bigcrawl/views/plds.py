@@ -14,7 +14,7 @@ from bigcrawl.scheduler.partition.reader import PldsOnDisk, read_plds
 from bigcrawl.views.budget import read_rules, rule_book
 from bigcrawl.views.counted import counts_reader
 from bigcrawl.views.feature import all_views
-from bigcrawl.views.newest_files import files_to_read, is_looked_at
+from bigcrawl.views.newest_files import files_to_read, is_wanted_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -127,7 +127,7 @@ def read_files(
 
 def _read_stored(crawl: OpenedCrawl, partition: int, keys: Sequence[int]) -> PldsOnDisk | None:
     if crawl.config.store.url:
-        with suppress(CorruptionError), files_to_read(crawl, partition, is_looked_at) as files:
+        with suppress(CorruptionError), files_to_read(crawl, partition, is_wanted_file) as files:
             return read_plds(files.directory, keys)
     return None
 

@@ -69,7 +69,7 @@ class CrawlPolls:
         try:
             status = await status_of(self._crawl)
             if is_only:
-                await self._look_aside()
+                await self._poll_slow_data()
         except TransientStoreError as error:
             if is_only:
                 raise
@@ -82,7 +82,7 @@ class CrawlPolls:
         self._answered_s = time.monotonic()
         self._seen = self._seen._replace(status=status, rates=self._rates_since(status), trouble="", silent_s=0.0)
         if not is_only and self._aside is None and time.monotonic() >= self._aside_due_s:
-            self._aside = asyncio.create_task(self._look_aside())
+            self._aside = asyncio.create_task(self._poll_slow_data())
         return self._seen
 
     async def close(self) -> None:
@@ -90,7 +90,7 @@ class CrawlPolls:
             self._aside.cancel()
             await asyncio.gather(self._aside, return_exceptions=True)
 
-    async def _look_aside(self) -> None:
+    async def _poll_slow_data(self) -> None:
         since_s = time.monotonic()
         try:
             errors = by_reason(await read_errors(self._crawl), PLDS)

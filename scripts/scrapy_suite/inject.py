@@ -59,4 +59,4 @@ def _apply_with_addon(self: Any) -> Any:
 
 
 scrapy.crawler.Crawler._apply_settings = _apply_with_addon  # type: ignore[method-assign]
-bigcrawl.addon._is_one_look = lambda crawler: False  # Scrapy's tests apply settings before there is a spider
+bigcrawl.addon._fetches_single_pages = lambda crawler: False  # Scrapy's tests apply settings before there is a spider

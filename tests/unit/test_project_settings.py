@@ -15,7 +15,7 @@ from scrapy.settings.default_settings import DUPEFILTER_CLASS
 
 from bigcrawl.addon import Addon
 from bigcrawl.default_settings import BY_NAME
-from bigcrawl.project_settings import INSTEAD, speak_of_unused
+from bigcrawl.project_settings import INSTEAD, log_unused_settings
 from tests.support.logs import of_bigcrawl
 from tests.unit.test_addon import installed
 
@@ -119,5 +119,5 @@ def test_fingerprinter_of_an_addon_is_not_spoken_of(caplog: pytest.LogCaptureFix
     settings = Settings()
     settings.set(name, own, "addon")
     caplog.clear()
-    speak_of_unused(settings)
+    log_unused_settings(settings)
     assert not caplog.records

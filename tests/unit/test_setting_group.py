@@ -9,7 +9,7 @@ import pytest
 
 from bigcrawl.config import Config
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.setting_group import Group, derived, part, seconds, setting
+from bigcrawl.setting_group import Group, derived, nested_group, seconds, setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,7 @@ class Pets(Group):
 
 
 class House(Group):
-    pets: Pets = part(Pets)
+    pets: Pets = nested_group(Pets)
     is_red: bool = setting("BIGCRAWL_RED", False, "Red.", title="Houses")
 
 

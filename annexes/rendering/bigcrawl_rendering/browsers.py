@@ -126,7 +126,7 @@ class Browsers:
             browser.tabs -= 1
             if browser.tabs == 0 and (browser.pages >= PAGES_MAX or browser.gone.done()):
                 await self._end(browser)
-            self._tell_waiting()
+            self._wake_waiting()
 
     async def close(self) -> None:
         if self._watch is not None:
@@ -148,11 +148,11 @@ class Browsers:
                 except BaseException:
                     self._shared -= 1
                     raise
-                self._tell_waiting()
+                self._wake_waiting()
             else:
                 await self._change.wait()
 
-    def _tell_waiting(self) -> None:
+    def _wake_waiting(self) -> None:
         self._change.set()
         self._change = asyncio.Event()
 
@@ -213,7 +213,7 @@ class Browsers:
                     browser.kill("killed")
                 if browser.gone.done() and browser.tabs == 0:
                     await self._end(browser)
-                    self._tell_waiting()
+                    self._wake_waiting()
 
 
 async def _until_gone(browser: Browser, work: Coroutine[Any, Any, T]) -> T:

@@ -79,7 +79,7 @@ def explanation_text(data: dict[str, Any]) -> str:
             data["seen"]
         ],
         "outcome": _outcome_text(data) + _page_hint(data),
-        "where": where_text(data["where"]) + _more_of_where(data),
+        "where": where_text(data["where"]) + _location_details(data),
         "its host": _host_text(data),
         "robots": {None: "its rules are not in Redis"}.get(data["robots"], data["robots"]),
     }
@@ -131,11 +131,11 @@ def _outcome_text(data: dict[str, Any]) -> str:
         return "none is known"
     rule = f", by the rule {outcome['rule']!r}" if outcome["rule"] else ""
     dropped = f"; the filter {outcome['filter']} kept its page from the spider" if outcome["filter"] else ""
-    limit = f"; not read, or only in part: {_meaning_of(outcome['limit'])}" if outcome["limit"] else ""
+    limit = f"; not read, or only in part: {_limit_meaning(outcome['limit'])}" if outcome["limit"] else ""
     return f"{outcome['name']}, {outcome['time']}{rule}{dropped}{limit}"
 
 
-def _meaning_of(limit: str) -> str:
+def _limit_meaning(limit: str) -> str:
     """Return the meaning of a limit, from the table of stats, which lists `depth` as a reason to drop links."""
     for key in ("bigcrawl/limits/{reason}", "bigcrawl/dropped/{reason}"):
         meaning = dict(next(stat for stat in SCRAPY_STATS if stat.key == key).values).get(limit)
@@ -156,7 +156,7 @@ def _deaths_text(data: dict[str, Any]) -> str:
     return f"it was in process at {times} of nodes, and is tried again with few others or alone"
 
 
-def _more_of_where(data: dict[str, Any]) -> str:
+def _location_details(data: dict[str, Any]) -> str:
     if limits := limits_text(data.get("limits", {})):
         return f"; its limits are {limits}, see `scrapy frontier budget`"
     if data["where"] in ("disk", "withheld"):

@@ -97,7 +97,7 @@ class LiveScreen:
         seen = await self._watching.poll()
         if seen.status is None:
             raise TransientStoreError(seen.trouble)
-        looking = asyncio.create_task(self._look_on())
+        looking = asyncio.create_task(self._poll_repeatedly())
         console = Console(file=sys.stdout, force_terminal=True)
         try:
             with self._reading_keys(), Screen(console=console, screen=True, auto_refresh=False) as screen:
@@ -117,7 +117,7 @@ class LiveScreen:
             raise failure
         return seen
 
-    async def _look_on(self) -> None:
+    async def _poll_repeatedly(self) -> None:
         try:
             while True:
                 await asyncio.sleep(self._every_s)

@@ -99,7 +99,7 @@ def _find_original(directory: Path, copy: ExtractedPage) -> Capture:
 def _extract_capture(directory: Path, capture: Capture, to: Path | None) -> ExtractedPage:
     path = _path_of(directory, capture)
     try:
-        with _in_place_of(to) as body:
+        with _replacing_file(to) as body:
             page = extract_payload(path, capture.offset, body)
             stored = page.fields.get(b"warc-target-uri", b"").strip(b"<>")
             if search_key(stored) != search_key(capture.url.encode()):
@@ -114,7 +114,7 @@ def _extract_capture(directory: Path, capture: Capture, to: Path | None) -> Extr
 
 
 @contextmanager
-def _in_place_of(to: Path | None) -> Iterator[BinaryIO]:
+def _replacing_file(to: Path | None) -> Iterator[BinaryIO]:
     """Yield a file that replaces `to` once complete; if `to` is a device or pipe, yield `to` itself."""
     if to is None or (to.exists() and not to.is_file()):
         with (to or Path(os.devnull)).open("wb") as file:

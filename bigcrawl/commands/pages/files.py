@@ -67,7 +67,7 @@ def verify_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
     return Result(data, "\n".join(lines), 1 if damaged or unreadable or outdated else 0)
 
 
-def index_again(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
+def reindex_files(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Make the indexes of WARC files, replacing existing ones. An unreadable file does not stop the others."""
     kinds = config.crawl.warc_indexes or (CDXJ,)
     if opts.parquet:
@@ -128,9 +128,9 @@ def repair_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
     repair = _FileRepair(config)
     were_open = [] if words else sorted(directory_of(config).glob(f"*{WARC_SUFFIX}{OPEN_SUFFIX}"))
     for path in files_of(config, words):
-        repair.of_sealed(path)
+        repair.repair_sealed(path)
     for path in were_open:
-        repair.of_open(path)
+        repair.repair_open(path)
     repaired, left = repair.repaired, repair.left
     lines = [f"{one['file']}: {one['records']:,} records kept, {one['cut_bytes']:,} bytes cut off" for one in repaired]
     lines += left
@@ -149,7 +149,7 @@ class _FileRepair:
         self.repaired: list[dict[str, Any]] = []
         self.left: list[str] = []
 
-    def of_sealed(self, path: Path) -> None:
+    def repair_sealed(self, path: Path) -> None:
         with self._recording_problems(path):
             if not verify_file(path).problem:
                 return
@@ -159,7 +159,7 @@ class _FileRepair:
             else:
                 self._recover_again(opened, path)
 
-    def of_open(self, path: Path) -> None:
+    def repair_open(self, path: Path) -> None:
         """Close a file whose writer has died, unless it is in use or was closed meanwhile."""
         with self._recording_problems(path):
             self._recover_file(path)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from bigcrawl.commands.pages.compact import compact_files
 from bigcrawl.commands.pages.extract import extract_page
-from bigcrawl.commands.pages.files import index_again, repair_files, verify_files
+from bigcrawl.commands.pages.files import reindex_files, repair_files, verify_files
 from bigcrawl.commands.pages.upload import upload_files
 from bigcrawl.exceptions import ConfigError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _VERBS: Final[Mapping[str, Callable[[Config, Sequence[str], argparse.Namespace], Result]]] = {
     "verify": verify_files,
-    "index": index_again,
+    "index": reindex_files,
     "repair": repair_files,
     "compact": compact_files,
     "upload": upload_files,

@@ -94,7 +94,7 @@ async def _queue_letters(crawl: OpenedCrawl, letters: Letters) -> None:
     for partition, there in letters.items():
         if there:
             outcomes = pack_outcomes((letter.key, AGAIN, 0) for letter in there)
-            await crawl.tell_owner(partition, OUTCOMES, outcomes)
+            await crawl.send_to_owner(partition, OUTCOMES, outcomes)
             batch = encode_batch([letter.queued for letter in there])
             await crawl.client.run([scripts.append_batch(crawl.keys(partition), node, 1, 1, batch, len(there))])
             await crawl.record_arrivals([partition])
@@ -133,7 +133,7 @@ async def _retry_or_drop(crawl: OpenedCrawl, entries: Sequence[RejectedEntries],
     for entry in entries:
         # Send before deleting: an entry that arrives twice does no harm, because its URLs have been seen.
         if retry:
-            await crawl.tell_owner(entry.partition, entry.field, entry.path.read_bytes())
+            await crawl.send_to_owner(entry.partition, entry.field, entry.path.read_bytes())
         entry.path.unlink(missing_ok=True)
     for partition in {entry.partition for entry in entries}:
         left = sum(1 for _ in (crawl.directory(partition) / REJECTED).iterdir())

@@ -44,7 +44,7 @@ async def _forget_urls(crawl: OpenedCrawl, words: Sequence[str]) -> list[str]:
     await forget_urls(crawl.client, crawl.config.crawl.name, [place.url for place in places])
     for partition, there in _by_partition(places).items():
         keys = pack_keys([place.key for place in there])
-        await crawl.tell_owner(partition, FORGOTTEN, keys)
+        await crawl.send_to_owner(partition, FORGOTTEN, keys)
         await unbury(crawl, {partition: [place.key for place in there]})
     # This comes last: the links that nodes then send again arrive after the entries for the owners.
     await crawl.client.command("HINCRBY", CrawlKeys(crawl.config.crawl.name).control, NODES_FORGET, "1")
@@ -91,7 +91,7 @@ async def _queue_urls(crawl: OpenedCrawl, again: Sequence[UrlPlace], new: Sequen
     node = f"by-hand-{uuid.uuid4().hex[:8]}"
     for partition, there in _by_partition(again).items():
         outcomes = pack_outcomes((place.key, AGAIN, 0) for place in there)
-        await crawl.tell_owner(partition, OUTCOMES, outcomes)
+        await crawl.send_to_owner(partition, OUTCOMES, outcomes)
     unchecked = {place.key for place in again}
     for partition, there in _by_partition([*again, *new]).items():
         encode = links_encoder(Links([place.url for place in there]), 0)

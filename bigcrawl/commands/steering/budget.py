@@ -74,7 +74,7 @@ def budget_text(data: dict[str, Any]) -> str:
     rows = {}
     if "pld" in data:
         rows["in-degree"] = _in_degree_text(data)
-        rows["policy"] = f"{data['policy']}: {_a_turn(data['budget_by_policy'])}"
+        rows["policy"] = f"{data['policy']}: {_budget_per_turn(data['budget_by_policy'])}"
     if unit := data.get("unit"):
         rows["unit"] = _unit_text(unit)
     rows |= {view.row: data[view.row] for view in all_views() if data.get(view.row)}
@@ -83,7 +83,7 @@ def budget_text(data: dict[str, Any]) -> str:
     if "pld" in data:
         if data["files"]["store"]:
             rows["files"] = f"the newest point in {data['files']['store']} was read"
-        rows["in force"] = limits_text(data["limits"]) or f"the policy's: {_a_turn(data['budget_by_policy'])}"
+        rows["in force"] = limits_text(data["limits"]) or f"the policy's: {_budget_per_turn(data['budget_by_policy'])}"
     return named_lines(data["name"], rows)
 
 
@@ -105,7 +105,7 @@ def _unit_text(unit: Mapping[str, Any]) -> str:
     return f"{unit['name']} {has_budget}: {unit['in_degree']:,} other PLDs link to it, of {unit['links_min']:,} needed"
 
 
-def _a_turn(budget_of: int | None) -> str:
+def _budget_per_turn(budget_of: int | None) -> str:
     return "no budgets" if budget_of is None else f"{budget_of:,} URLs a turn"
 
 

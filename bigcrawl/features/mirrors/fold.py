@@ -20,11 +20,11 @@ from bigcrawl.features.mirrors.verdicts import (
     MirrorRules,
     MirrorVerdict,
     divisors_of_mirrors,
+    logged_verdict_of,
     mirror_change_text,
     mirror_verdict_of,
     octaves_of,
-    told_verdict_of,
-    untold_verdicts,
+    unlogged_verdicts,
 )
 from bigcrawl.scheduler.partition.fold.feature import Feature, StepPart
 
@@ -106,13 +106,13 @@ class _MirrorStep(StepPart):
         return rows
 
     def announce(self, urls: Sequence[QueuedUrl], plds: KeyArray) -> None:
-        untold = untold_verdicts(self.tables[_MIRRORS], plds) if self._rules.share else None
+        untold = unlogged_verdicts(self.tables[_MIRRORS], plds) if self._rules.share else None
         if untold is None:
             return
         keys, records = untold
         self.tables.commit(self.tables[_MIRRORS], self.tables[_MIRRORS].put(keys, records))
         names = {int(pld): self.pld_of(url.host) for url, pld in zip(urls, plds, strict=True)}
-        verdicts = zip(keys.tolist(), map(told_verdict_of, records), strict=True)
+        verdicts = zip(keys.tolist(), map(logged_verdict_of, records), strict=True)
         self.messages += [mirror_change_text(names[key], verdict, self._rules) for key, verdict in verdicts]
 
 
@@ -134,7 +134,7 @@ def count_samples(tables: Tables, sampled: Rows, shared: Rows, share: float) -> 
             records[pld].record_shared(number, other)
     verdicts = {pld: record.verdict for pld, record in records.items() if record.update_verdict(share)}
     for pld in [pld for pld, verdict in verdicts.items() if not verdict.is_mirror]:
-        records[pld].begin_anew()
+        records[pld].reset()
     after = np.array([record.as_tuple() for record in records.values()], dtype=RECORD)
     tables.commit(tables[_SAMPLES], tables[_SAMPLES].put(keys, after))
     return counted, _record_verdicts(tables, verdicts) if verdicts else 0

@@ -114,7 +114,7 @@ def mirror_verdict_of(record: npt.NDArray[np.void]) -> MirrorVerdict:
     return MirrorRecord(*record.item()).verdict
 
 
-def told_verdict_of(record: npt.NDArray[np.void]) -> MirrorVerdict:
+def logged_verdict_of(record: npt.NDArray[np.void]) -> MirrorVerdict:
     state, shared, weighed, other = record.item()
     return MirrorVerdict(bool(state & MIRROR), shared, weighed, other)
 
@@ -176,7 +176,7 @@ class MirrorRecord:
         self.heard = self.samples
         return 1
 
-    def begin_anew(self) -> None:
+    def reset(self) -> None:
         self.shared = 0
 
     @property
@@ -204,7 +204,7 @@ def divisors_of_mirrors(table: Bucket, plds: KeyArray, rules: MirrorRules) -> Di
     return divisors
 
 
-def untold_verdicts(table: Bucket, plds: KeyArray) -> tuple[KeyArray, Rows] | None:
+def unlogged_verdicts(table: Bucket, plds: KeyArray) -> tuple[KeyArray, Rows] | None:
     """Return the PLDs whose last verdict is not logged, with records that mark it as logged; None without any."""
     if not len(table) or not len(plds):
         return None

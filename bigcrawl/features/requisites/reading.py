@@ -157,10 +157,10 @@ def references_in(style: str) -> Iterator[str]:
 def _reference(groups: tuple[str | None, ...]) -> Iterator[str]:
     reference = next(filter(None, groups), "")
     if reference and reference[0] != "#" and reference[:5].lower() != "data:":
-        yield _unescape(_meant, reference) if "\\" in reference else reference
+        yield _unescape(_resolve_reference, reference) if "\\" in reference else reference
 
 
-def _meant(escape: re.Match[str]) -> str:
+def _resolve_reference(escape: re.Match[str]) -> str:
     digits, other = escape.groups()
     if digits is None:
         return "" if other in "\r\n\f" or other == "\r\n" else other

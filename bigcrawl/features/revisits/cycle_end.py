@@ -74,7 +74,7 @@ class CycleEnds:
     def delay_end(self, ended: int) -> bool:
         """Whether this node must still announce the crawl's last cycle; `ended` counts the ended URLs."""
         self._wants_look = True
-        return self._leads() and ended != self._announced
+        return self._is_leader() and ended != self._announced
 
     async def send(self) -> None:
         if self._job is not None:
@@ -86,11 +86,11 @@ class CycleEnds:
             return
         self._unrecorded = None
         clock = self._side.clock
-        if not self._leads() or clock.monotonic_ms() < self._look_ms:
+        if not self._is_leader() or clock.monotonic_ms() < self._look_ms:
             return
         begun_ms = clock.monotonic_ms()
         try:
-            await self._look(self._side.client.now_ms() // 1000)
+            await self._check_for_end(self._side.client.now_ms() // 1000)
         finally:
             self._look_ms = clock.monotonic_ms() + SLOWNESS * (clock.monotonic_ms() - begun_ms)
 
@@ -108,11 +108,11 @@ class CycleEnds:
             return False
         return True
 
-    def _leads(self) -> bool:
+    def _is_leader(self) -> bool:
         reports, node = self._side.reports(), self._side.node
         return min(((report.get(SINCE, 0), name) for name, report in reports.items()), default=(0, node))[1] == node
 
-    async def _look(self, now_s: int) -> None:
+    async def _check_for_end(self, now_s: int) -> None:
         record = await self._last_record(now_s)
         if now_s < record.until_s and not self._wants_look:
             return

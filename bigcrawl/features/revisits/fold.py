@@ -85,7 +85,7 @@ class _RevisitStep(StepPart):
         self.tables.commit(table, table.remove_keys(keys))
 
     def put_timed(self, arrived: Sequence[TimedUrl], timed: TimedUrls, now_s: int) -> None:
-        from bigcrawl.features.revisits.looks import first_look_s
+        from bigcrawl.features.revisits.looks import first_check_s
 
         last: dict[int, TimedUrl] = {}
         for revisit in arrived:
@@ -98,14 +98,14 @@ class _RevisitStep(StepPart):
             if key in later and revisit.due_s == NO_MORE_S:
                 timed.keep_for_good(revisit.url)
             elif key in later:
-                timed.put(revisit.url, first_look_s(revisit, self._modified), now_s, is_exact=self._is_exact)
+                timed.put(revisit.url, first_check_s(revisit, self._modified), now_s, is_exact=self._is_exact)
 
     def come_up(self, urls: Sequence[QueuedUrl], timed: TimedUrls, now_s: int) -> Sequence[QueuedUrl]:
-        from bigcrawl.features.revisits.looks import look_again_s
+        from bigcrawl.features.revisits.looks import next_check_s
 
         visited = []
         for url in urls:
-            look_s = look_again_s(url, self._modified, now_s)
+            look_s = next_check_s(url, self._modified, now_s)
             if look_s is None:
                 visited.append(url)
             else:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from bigcrawl.revisiting.policies import next_look_s
+from bigcrawl.revisiting.policies import next_hint_check_s
 from bigcrawl.revisiting.visit import Visit, VisitFormatError
 from bigcrawl.scheduler.records.body import known_in
 from bigcrawl.scheduler.records.queued_url import QueuedUrl, TimedUrl, listed_in
@@ -17,19 +17,19 @@ Modified: TypeAlias = "Mapping[int, int]"
 _EARLY = 16  # a timed queue may release a URL up to a sixteenth of its wait too early
 
 
-def first_look_s(revisit: TimedUrl, modified: Modified) -> int:
+def first_check_s(revisit: TimedUrl, modified: Modified) -> int:
     visit = _listed_visit(revisit.url, modified)
     return revisit.due_s if visit is None else visit.soonest_s
 
 
-def look_again_s(url: QueuedUrl, modified: Modified, now_s: int) -> int | None:
+def next_check_s(url: QueuedUrl, modified: Modified, now_s: int) -> int | None:
     """Return when to check a due page again, or None to visit it now."""
     visit = _listed_visit(url, modified)
     if visit is None or now_s >= visit.due_s - (visit.due_s - visit.last_s) // _EARLY:
         return None
     if now_s >= visit.soonest_s and modified.get(url.key, 0) > visit.last_s:
         return None
-    return next_look_s(visit.last_s, visit.soonest_s, visit.due_s, now_s)
+    return next_hint_check_s(visit.last_s, visit.soonest_s, visit.due_s, now_s)
 
 
 def _listed_visit(url: QueuedUrl, modified: Modified) -> Visit | None:

@@ -108,7 +108,7 @@ class Conditions(_VisitMiddleware):
             request.meta[_GIVEN] = tuple(given)
 
     def process_response(self, request: Request, response: Response) -> Response:
-        is_conditional = self._take_back(request)
+        is_conditional = self._remove_conditions(request)
         if response.status in _OK:
             return response
         if self._plan_next_visit(request, Answer(response.status, is_conditional=is_conditional)):
@@ -120,9 +120,9 @@ class Conditions(_VisitMiddleware):
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        self._take_back(request)
+        self._remove_conditions(request)
 
-    def _take_back(self, request: Request) -> bool:
+    def _remove_conditions(self, request: Request) -> bool:
         given = request.meta.pop(_GIVEN, ())
         for name in given:
             del request.headers[name]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bigcrawl.features.revisits.limits import REVISIT
 from bigcrawl.features.revisits.settings import RevisitConfig
-from bigcrawl.given import import_object, made_callable, whole_number
+from bigcrawl.given import as_callable, import_object, whole_number
 from bigcrawl.listings.changefreqs import PERIODS_S
 from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds
 from bigcrawl.revisiting.rules import CYCLES, PERIODIC
@@ -176,7 +176,7 @@ class NextVisits(Observer):
 
 
 def _own_wait(path: str) -> Callable[[Visit, int], object]:
-    return made_callable(_OWN_WAIT, path, import_object(_OWN_WAIT, path))
+    return as_callable(_OWN_WAIT, path, import_object(_OWN_WAIT, path))
 
 
 def _planned_revisit(held: HeldUrl, visit: Visit, due_s: int) -> TimedUrl:

@@ -104,7 +104,7 @@ class NodeTallies(Observer):
         call = scripts.put_tallies(self._keys, node, data, is_first=not self._has_written)
         [put] = await self._side.client.run([call])
         if put.is_lost:  # other nodes took this one for dead, and have added its counts so far to the gone nodes'
-            self.tallies.begin_anew()
+            self.tallies.reset()
         if put.is_listed:  # if not, earlier tallies may still be there, or have been merged already
             self._has_written = not put.is_lost
         if put.is_listed and not put.is_lost:

@@ -59,9 +59,9 @@ class Tallies:
     """
 
     def __init__(self) -> None:
-        self.begin_anew()
+        self.reset()
 
-    def begin_anew(self) -> None:
+    def reset(self) -> None:
         self.sizes = [0] * (SIZE_BITS + 1)
         self.ok_bytes = self.html = self.other_answers = self.other_bytes = 0
         self.media_types = FrequentNames(MEDIA_TYPES_MAX)

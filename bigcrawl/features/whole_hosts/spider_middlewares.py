@@ -44,7 +44,7 @@ def split(urls: Sequence[str], is_inside: Callable[[str], bool]) -> tuple[list[s
     return inside, entries
 
 
-def raised(priority: int) -> int:
+def raised_priority(priority: int) -> int:
     return URGENT + max(priority, 0)
 
 
@@ -80,7 +80,7 @@ class WholeHostLinks:
                     output.meta.pop(DEPTH_KEY, None)  # copied from the page's own
                     if depth and _host_of(output.url) == host:
                         output.meta[DEPTH_KEY] = depth
-                        output.priority = raised(output.priority)
+                        output.priority = raised_priority(output.priority)
                 yield output
 
 
@@ -99,7 +99,9 @@ def _parts(links: Links, page: str, host: str, depth: int) -> Iterator[Links]:
     nofollow, closed_entries = split(links.nofollow, is_inside)
     meta = {**(links.meta or {}), DEPTH_KEY: depth}
     # The first batch has the data about the whole page.
-    yield replace(links, urls=urls, nofollow=nofollow, meta=meta, priority=raised(links.priority), anchors=(), kinds=())
+    yield replace(
+        links, urls=urls, nofollow=nofollow, meta=meta, priority=raised_priority(links.priority), anchors=(), kinds=()
+    )
     if entries or closed_entries:
         nothing: dict[str, Any] = {"metas": (), "left_out": NOTHING_LEFT_OUT, "modified": None}
         yield replace(links, urls=entries, nofollow=closed_entries, anchors=(), kinds=(), **nothing)

@@ -22,7 +22,7 @@ from isal import isal_zlib
 
 from bigcrawl.exceptions import ConfigError, CorruptionError, LostCrawlError
 from bigcrawl.json_text import read_json
-from bigcrawl.private_files import disk_error, gone, make_private_directory, whole_file
+from bigcrawl.private_files import disk_error, make_private_directory, replaced_error, whole_file
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
 from bigcrawl.scheduler.crawl.alike import require_spider
 from bigcrawl.scheduler.partition.directory import is_unused
@@ -67,7 +67,7 @@ async def open_record(
     """
     key = CrawlKeys(config.name).crawl
     if is_joined and not (config.crawl_dir / RECORD_FILE).exists():
-        raise gone(config.crawl_dir)
+        raise replaced_error(config.crawl_dir)
     stored = await _read_redis(client, key)
     if "id" not in stored:
         try:

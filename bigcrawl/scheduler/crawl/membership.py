@@ -21,7 +21,7 @@ from bigcrawl import __version__
 from bigcrawl.clock import boot_id
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.politeness.robots_policy import agent_token
-from bigcrawl.private_files import FILE_MODE, disk_error, gone, make_private, make_private_directory
+from bigcrawl.private_files import FILE_MODE, disk_error, make_private, make_private_directory, replaced_error
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
@@ -138,7 +138,7 @@ class Membership:
         because it takes this node for dead.
         """
         if self._lock_fd is not None and not (self._path(self.node).exists() or self._has_slot()):
-            raise gone(self._directory.parent)
+            raise replaced_error(self._directory.parent)
 
     def _has_slot(self) -> bool:
         if self._slot_fd is None:

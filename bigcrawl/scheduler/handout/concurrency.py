@@ -62,7 +62,7 @@ class ConcurrencyLimit:
 
     def record_transfer(self) -> None:
         if not self._is_fixed:
-            self._limit.record_lifetime(self._clock.monotonic_ms())
+            self._limit.record_sign_of_life(self._clock.monotonic_ms())
 
     def ask_for_connection(self) -> bool:
         return not self._is_fixed and self._limit.ask_for_connection()

@@ -19,7 +19,7 @@ import numpy as np
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.feature_list import modules_of
-from bigcrawl.given import import_object, made_callable
+from bigcrawl.given import as_callable, import_object
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeRanks
 from bigcrawl.scheduler.records.body import known_in, look_at_link
 from bigcrawl.scheduler.records.member import NOT_RULED, PRIORITY_MAX
@@ -254,7 +254,7 @@ def make_prioritizer(name: str) -> Prioritizer | None:
             f"{_SETTING} is {name!r}; {hint}must be one of {', '.join(PRIORITIZERS)}, or the import path of a function "
             f"of your own, e.g. my.module.prioritize"
         )
-    found: Prioritizer = made_callable(_SETTING, name, import_object(_SETTING, name))
+    found: Prioritizer = as_callable(_SETTING, name, import_object(_SETTING, name))
     for samples in ((), (_SAMPLE, _SAMPLE)):  # fail at the start rather than in the first step
         nothing = np.zeros(len(samples), dtype=np.uint32)
         try:

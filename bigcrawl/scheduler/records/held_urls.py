@@ -57,7 +57,7 @@ class HeldUrls:
     _ended: deque[HeldUrl] = field(default_factory=deque)
     _confirmed: int = 0
     _lately: deque[_ConfirmedEnd] = field(default_factory=deque)
-    _tell_left: Callable[[HeldUrl, int | None], None] | None = None
+    _log_remaining: Callable[[HeldUrl, int | None], None] | None = None
 
     def __len__(self) -> int:
         return len(self._held)
@@ -67,7 +67,7 @@ class HeldUrls:
 
     def tell_left_hosts_to(self, tell: Callable[[HeldUrl, int | None], None]) -> None:
         """Call `tell` when a URL of a shared host leaves, with its host's rest in ms; None if its fetch may run."""
-        self._tell_left = tell
+        self._log_remaining = tell
 
     @property
     def unacknowledged(self) -> int:
@@ -157,8 +157,8 @@ class HeldUrls:
         return True
 
     def _leave_host(self, held: HeldUrl, rest_ms: int | None) -> None:
-        if self._tell_left is not None:
-            self._tell_left(held, rest_ms)
+        if self._log_remaining is not None:
+            self._log_remaining(held, rest_ms)
         held.hold_host(ANY_TIME)
 
     def drop_partition(self, partition: int) -> list[HeldUrl]:

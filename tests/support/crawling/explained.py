@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.scheduler.partition.manifest_log import decode_manifest
-from bigcrawl.views.explain import look_up, said_of
+from bigcrawl.views.explain import look_up, url_data
 from bigcrawl.views.opened_crawl import in_crawl
 
 if TYPE_CHECKING:
@@ -34,4 +34,4 @@ def explained(crawl: Crawl, urls: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 async def _ask(there: OpenedCrawl, urls: Iterable[str]) -> dict[str, dict[str, Any]]:
     found = {url: await look_up(there, there.place_of(url)) for url in urls}
-    return {url: said_of(one, there.partitions, there.config) for url, one in found.items()}
+    return {url: url_data(one, there.partitions, there.config) for url, one in found.items()}

@@ -116,7 +116,7 @@ class CrowdWorld:
             self._fetches.remove(fetch)
             if not isinstance(self._limit, int):
                 self._limit.record_answer(fetch.host, took_ms, self.now_ms)
-                self._limit.record_lifetime(self.now_ms)
+                self._limit.record_sign_of_life(self.now_ms)
         timeouts = self._begun_before(self.now_ms - self.timeout_ms + 1)
         tally.timeouts += timeouts
         del self._fetches[:timeouts]

@@ -41,11 +41,11 @@ def test_further_requests_for_a_page_come_each() -> None:
     """Beside its first one, in their order, before it was given and after."""
     wanted = RequestedPages(10)
     wanted.request_ranks([5], b"first")
-    wanted.ask_besides(5, b"x")
-    wanted.ask_besides(2, b"y")
-    wanted.ask_besides(5, b"z")
+    wanted.request_again(5, b"x")
+    wanted.request_again(2, b"y")
+    wanted.request_again(5, b"z")
     assert [one.template for one in iter(wanted.pop_first, None)] == [b"y", b"first", b"x", b"z"]
-    wanted.ask_besides(5, b"again")
+    wanted.request_again(5, b"again")
     assert wanted
     assert wanted.pop_first() == RequestedPage(5, b"again")
 
@@ -53,7 +53,7 @@ def test_further_requests_for_a_page_come_each() -> None:
 def test_all_pages_come_with_the_template_of_who_asks_or_the_default() -> None:
     """A page that is left out comes only if it is asked for."""
     wanted = RequestedPages(4)
-    wanted.want_all(np.array([True, True, False, True]), b"")
+    wanted.request_all(np.array([True, True, False, True]), b"")
     wanted.request_ranks([1, 3], b"asked")
     wanted.request_ranks([1], b"again")
     assert [one[:2] for one in iter(wanted.pop_first, None)] == [(0, b""), (1, b"asked"), (3, b"asked")]
@@ -102,7 +102,7 @@ def test_it_is_a_sorted_list(steps: list[tuple[str, list[int] | int, bytes]], ha
     given_ranks: set[int] = set()
     if has_all:
         pages = np.arange(PAGES) % 1_000 == 1
-        wanted.want_all(pages, b"default")
+        wanted.request_all(pages, b"default")
         first = dict.fromkeys(np.flatnonzero(pages).tolist(), b"default")
     for number, (kind, what, template) in enumerate([*steps, *[("pop", 0, b"")] * 400]):
         if isinstance(what, list):
@@ -110,7 +110,7 @@ def test_it_is_a_sorted_list(steps: list[tuple[str, list[int] | int, bytes]], ha
             assert wanted.request_ranks(what, template) == len(new)
             first |= dict.fromkeys(new, template)
         elif kind == "besides":
-            wanted.ask_besides(what, template)
+            wanted.request_again(what, template)
             besides.append((what, number, template))
         elif besides and min(besides)[0] < min(first, default=PAGES):
             rank, at, its = min(besides)

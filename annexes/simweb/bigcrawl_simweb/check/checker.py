@@ -136,9 +136,9 @@ class Checker:
         if host is None:
             host = self._hosts[exchange.host] = _HostChecks(self._host_pace(exchange.host))
         host.pace.add(exchange, self._concurrent, self._host_too_soon)
-        self._look_at_neighbours(exchange)
+        self._check_neighbours(exchange)
         self._check_silence(host, exchange)
-        self._look_at_robots(host, exchange)
+        self._check_robots(host, exchange)
         if not exchange.is_robots:
             self._coverage.add(exchange)
 
@@ -147,7 +147,7 @@ class Checker:
         delay_ms = max(rules.host_delay_ms, rules.host_delays_ms.get(host, 0))
         return PaceCheck(host, rules.host_connections, delay_ms, rules.tolerance_ms)
 
-    def _look_at_neighbours(self, exchange: Exchange) -> None:
+    def _check_neighbours(self, exchange: Exchange) -> None:
         rules = self._rules
         if rules.pld_of is not None:
             pld = rules.pld_of(exchange.host)
@@ -166,7 +166,7 @@ class Checker:
         if host.silence is not None:
             host.silence.add(exchange, self._rules, self._retry_after_ignored)
 
-    def _look_at_robots(self, host: _HostChecks, exchange: Exchange) -> None:
+    def _check_robots(self, host: _HostChecks, exchange: Exchange) -> None:
         rules = self._rules
         if exchange.is_robots:
             self._robots_requests += 1

@@ -153,18 +153,18 @@ class ServerConnection:
             self._end_all()
             return
         if not data:
-            self._hear_end()
+            self._handle_end()
         else:
             self._incoming.feed(data, late_ms)
             self._serve_next()
 
-    def _hear_end(self) -> None:
+    def _handle_end(self) -> None:
         self._eof = True
         self._set_reading(False)
         if self._current is None or not self._is_writing:
             self._end_all()
 
-    def _hear_nothing(self) -> None:
+    def _ignore_input(self) -> None:
         self._incoming.stop()
         self._set_reading(not self._eof)
 
@@ -243,7 +243,7 @@ class ServerConnection:
     def _end_exchange(self, exchange: _OpenExchange) -> None:
         ending = exchange.delivery.ending
         if ending is ConnectionEnding.HANG:
-            self._hear_nothing()
+            self._ignore_input()
             if self._eof:
                 self._end_all()
             return
@@ -293,7 +293,7 @@ class ServerConnection:
         if self._eof:
             self._end_all()
         else:
-            self._hear_nothing()
+            self._ignore_input()
             self._timer = self._loop.call_later(_CLOSING_S, self._end_all)
 
     def _end_all(self) -> None:

@@ -232,7 +232,7 @@ def test_an_answer_counts_by_what_its_headers_say(headers: dict[str, Any], media
 
 def test_gaps_count_by_their_kind() -> None:
     counting = NodeTallies(node_side(Sent()))
-    counting.tallies.begin_anew()
+    counting.tallies.reset()
     for number, kind in enumerate(("host", "server", "space")):
         counting.record_gap(kind, kind, 500 + number, 500)
     found = Tallies.from_bytes(counting.tallies.to_bytes())

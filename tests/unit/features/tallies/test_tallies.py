@@ -229,5 +229,5 @@ def test_bytes_that_are_no_tallies_are_refused(data: bytes) -> None:
 
 def test_beginning_anew_forgets_everything() -> None:
     tallies = filled(5)
-    tallies.begin_anew()
+    tallies.reset()
     assert tallies.to_bytes() == Tallies().to_bytes()

@@ -8,7 +8,7 @@ import pytest
 
 from bigcrawl.config import read_config
 from bigcrawl.features.whole_hosts.fold import WholeHosts
-from bigcrawl.features.whole_hosts.spider_middlewares import raised
+from bigcrawl.features.whole_hosts.spider_middlewares import raised_priority
 from bigcrawl.scheduler.partition.fold.feature import features_of
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from tests.support.keys import pld_key
@@ -46,10 +46,10 @@ def test_links_within_hosts_come_before_further_hosts(tmp_path: Path) -> None:
     """Also where the host had no URL in Redis for a moment, and whoever had waited longer."""
     world, partition = PartitionWorld(), open_with(tmp_path / "p", 1)
     world.offer(make_url(number, f"entry{number}.example") for number in range(5))
-    world.offer(make_url(number, "met.example", raised(0)) for number in range(10, 13))
+    world.offer(make_url(number, "met.example", raised_priority(0)) for number in range(10, 13))
     world.step(partition, room=50)
     assert [url.host for url in world.admitted] == ["met.example"] * 3
-    world.offer(make_url(number, "met.example", raised(-5)) for number in range(20, 23))
+    world.offer(make_url(number, "met.example", raised_priority(-5)) for number in range(20, 23))
     world.step(partition, room=50)
     assert [url.host for url in world.admitted] == ["met.example"] * 6
 
