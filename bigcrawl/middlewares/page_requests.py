@@ -67,7 +67,7 @@ class PageRequests:
         """Open no lanes from now on; call this when the spider is open."""
         frontier = frontier_of(self._crawler)
         if frontier is not None and frontier.node is not None:
-            frontier.node.handout.lanes.keep_shut()
+            frontier.node.handout.lanes.disable()
 
     def turn_of(self, page: Request) -> PageTurn | None:
         """Return the turn of a request that was handed out; None for any other."""

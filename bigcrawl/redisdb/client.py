@@ -77,9 +77,9 @@ class RedisClient:
     def record_recovery(self) -> None:
         self._running_time.record_recovery()
 
-    def take_back_acceptance(self) -> None:
+    def undo_acceptance(self) -> None:
         """Undo `accept_restart` after a failed reconciliation."""
-        self._servers.take_back_acceptance()
+        self._servers.undo_acceptance()
 
     async def is_cluster(self) -> bool:
         """Return whether all keys of a script must have one hash tag."""

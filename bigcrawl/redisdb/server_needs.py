@@ -35,7 +35,7 @@ def bytes_needed(
     )
 
 
-async def look_at_needs(client: RedisClient, crawl_bytes: int) -> list[str]:
+async def check_server_needs(client: RedisClient, crawl_bytes: int) -> list[str]:
     """Return problems of the server's setup. Raise ConfigError if a crawl would lose URLs there or cannot write."""
     servers = await client.ask_each_server("INFO", *_SECTIONS)
     share = crawl_bytes // max(1, len(servers))

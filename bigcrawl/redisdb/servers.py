@@ -85,7 +85,7 @@ class ServerConnections:
             await self._masters.disconnect()
             self._masters = self._masters_known_to(self._masters.seeds)
 
-    def take_back_acceptance(self) -> None:
+    def undo_acceptance(self) -> None:
         self.run_id = "unknown"
         if self._masters is not None:
             self._masters.forget_run_ids()

@@ -105,7 +105,7 @@ class OpenedCrawl:
 
     async def unmark_finished(self) -> None:
         """Let a finished crawl continue at its next start, because it may have URLs to fetch again."""
-        await FinishCheck(self.client, self.config.crawl.name, self.partitions).take_back()
+        await FinishCheck(self.client, self.config.crawl.name, self.partitions).revoke_end()
 
     async def nodes(self) -> set[str]:
         oldest_ms = self.client.now_ms() - self.config.frontier.lease_ms

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.scripts import EndedUrl, ExchangeReply, GrantedClaim, news_of_failure
+from bigcrawl.redisdb.scripts import EndedUrl, ExchangeReply, GrantedClaim, effect_of_failure
 from tests.support.redis_servers.script_world import DEADLINE_MS, DELAY_MS, seq_of
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def test_nothing_is_given_beyond_the_horizon(world: ScriptWorld) -> None:
     """A host that backs off, is retired, or rests after a fetch of which the node knows nothing."""
     world.admit(*[HOST] * 3)
     world.take()
-    world.end(EndedUrl(1, DELAY_MS, b"", news=news_of_failure("error:timeout", (60_000, 60_000, 0, 0))))
+    world.end(EndedUrl(1, DELAY_MS, b"", news=effect_of_failure("error:timeout", (60_000, 60_000, 0, 0))))
     assert not ahead(world, 9).urls
     world.advance(60_000 - HORIZON_MS)
     assert [url.due_ms - world.now_ms for url in ahead(world, 9).urls] == [HORIZON_MS] * 2

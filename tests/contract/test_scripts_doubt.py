@@ -9,7 +9,7 @@ import pytest
 
 from bigcrawl.exceptions import OwnershipLostError, StaleCallError
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.scripts import EndedUrl, GrantedClaim, HostNews, news_of_answer, news_of_failure
+from bigcrawl.redisdb.scripts import EndedUrl, GrantedClaim, HostEffect, effect_of_answer, effect_of_failure
 from tests.support.redis_servers.script_world import ABORT_MS, DELAY_MS, LEASE_MS, T0, ScriptRunner, ScriptWorld, seq_of
 
 if TYPE_CHECKING:
@@ -215,16 +215,16 @@ def calls_of(world: ScriptWorld, prefixes: tuple[str, ...] = ("cmdstat_z",)) -> 
 
 
 @pytest.mark.parametrize(
-    "news", [news_of_answer(), news_of_failure("status:503", (30_000, 60_000, 0, 0))], ids=["delay", "back-off"]
+    "news", [effect_of_answer(), effect_of_failure("status:503", (30_000, 60_000, 0, 0))], ids=["delay", "back-off"]
 )
-def test_host_whose_owner_died_rests_as_long_as_the_last_time(world: ScriptWorld, news: HostNews) -> None:
+def test_host_whose_owner_died_rests_as_long_as_the_last_time(world: ScriptWorld, news: HostEffect) -> None:
     """Its Crawl-delay, its rule, or its back-off: not the delay of hosts of which nothing is known."""
-    rest_ms = 30_000 if news != news_of_answer() else 10_000
+    rest_ms = 30_000 if news != effect_of_answer() else 10_000
     world.admit(HOST, HOST, "b.example", "b.example")
     world.take()
     world.end(
         EndedUrl(1, 10_000, b"", "status:200", 0, news, 700),
-        EndedUrl(3, DELAY_MS, b"", "status:200", 0, news_of_answer()),
+        EndedUrl(3, DELAY_MS, b"", "status:200", 0, effect_of_answer()),
     )
     world.advance(rest_ms)
     assert sorted(world.take_seqs()) == [2, 4]
@@ -239,7 +239,7 @@ def test_host_whose_owner_may_fetch_still_rests_when_that_is_over(world: ScriptW
     """And its own delay beyond it."""
     world.admit(HOST, HOST)
     world.take()
-    world.end(EndedUrl(1, 10_000, b"", "status:200", 0, news_of_answer()))
+    world.end(EndedUrl(1, 10_000, b"", "status:200", 0, effect_of_answer()))
     world.advance(10_000)
     assert world.take_seqs() == [2]
     world.advance(LEASE_MS)
@@ -252,12 +252,12 @@ def test_longer_delay_is_remembered_while_a_url_is_in_process(world: ScriptWorld
     record = world.keys.host + HOST
     world.admit(HOST, HOST, HOST)
     world.take()
-    world.end(EndedUrl(1, 10_000, b"", "status:200", 0, news_of_answer()))
+    world.end(EndedUrl(1, 10_000, b"", "status:200", 0, effect_of_answer()))
     assert world.client.hget(record, "delay") == b"10000"
     world.advance(10_000)
     world.take()
     assert world.client.pttl(record) > 3_500_000
-    world.end(EndedUrl(2, DELAY_MS, b"", "status:200", 0, news_of_answer()))
+    world.end(EndedUrl(2, DELAY_MS, b"", "status:200", 0, effect_of_answer()))
     assert world.client.hget(record, "delay") is None
 
 

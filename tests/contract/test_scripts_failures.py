@@ -14,11 +14,11 @@ from bigcrawl.redisdb.scripts import (
     RETIRED_MS,
     EndedUrl,
     GrantedClaim,
-    HostNews,
+    HostEffect,
     Identity,
-    news_of_answer,
-    news_of_failure,
-    news_of_move,
+    effect_of_answer,
+    effect_of_failure,
+    effect_of_move,
 )
 from tests.support.redis_servers.script_world import DELAY_MS, ScriptWorld
 
@@ -33,11 +33,11 @@ SNOOZED_MAX = 2048  # as in exchange_urls.lua
 
 def failure(
     why: str = "error:timeout", *, longer: int = 0, failures_max: int = 0, order: int | None = None
-) -> HostNews:
-    return news_of_failure(why, (FIRST_MS, LONGEST_MS, longer, failures_max), order)
+) -> HostEffect:
+    return effect_of_failure(why, (FIRST_MS, LONGEST_MS, longer, failures_max), order)
 
 
-def fail(world: ScriptWorld, news: HostNews, delay_ms: int = DELAY_MS) -> int:
+def fail(world: ScriptWorld, news: HostEffect, delay_ms: int = DELAY_MS) -> int:
     """Let time pass until the host is due, take its first URL, and let it fail; the rest that follows, in ms."""
     world.now_ms = max(world.now_ms, world.next_ms(HOST))
     [seq] = world.take_seqs()
@@ -82,7 +82,7 @@ def test_answer_ends_the_back_off(world: ScriptWorld) -> None:
     fail(world, failure())
     world.advance(4 * FIRST_MS)
     [seq] = world.take_seqs()
-    world.end(EndedUrl(seq, DELAY_MS, b"", "status:200", 10, news_of_answer()))
+    world.end(EndedUrl(seq, DELAY_MS, b"", "status:200", 10, effect_of_answer()))
     assert not {"failures", "why", "failed"} & record(world).keys()
     assert world.host_state(HOST) == f"ready {DELAY_MS}"
     assert fail(world, failure()) == FIRST_MS
@@ -160,7 +160,7 @@ def test_long_back_off_is_told_to_the_owner(world: ScriptWorld) -> None:
     assert world.count("snoozes") == 1
     world.advance(160_000)
     [seq] = world.take_seqs()
-    world.end(EndedUrl(seq, 0, b"=", "", 0, news_of_answer()))
+    world.end(EndedUrl(seq, 0, b"=", "", 0, effect_of_answer()))
     assert (snoozed(world), world.count("snoozes")) == ({}, 2)
 
 
@@ -187,7 +187,7 @@ def test_returned_url_goes_where_it_is_told_and_says_nothing_of_its_host(world: 
     world.now_ms = world.next_ms(HOST)
     [first] = world.take_seqs()
     behind = 1 << 40
-    world.end(EndedUrl(first, 0, b"%d:moved" % first, "put_off", 0, news_of_move(behind)))
+    world.end(EndedUrl(first, 0, b"%d:moved" % first, "put_off", 0, effect_of_move(behind)))
     assert record(world)["failures"] == "1"
     [second] = world.take_seqs()
     assert second != first
@@ -233,7 +233,7 @@ def test_host_that_is_gone_is_asked_a_handful_of_times_in_a_day(world: ScriptWor
         chosen.backoff_first_ms, chosen.backoff_longest_ms, chosen.retry_after_max_ms, chosen.host_failures_max
     )
     world.admit(HOST)
-    waits = [fail(world, news_of_failure("error:timeout", backoff_of_failure(policy, 0.0))) for _ in range(8)]
+    waits = [fail(world, effect_of_failure("error:timeout", backoff_of_failure(policy, 0.0))) for _ in range(8)]
     assert waits[:-1] == sorted(waits[:-1])
     assert DAY_MS / 2 <= sum(waits[:-1]) <= DAY_MS
     assert snoozed(world)[HOST] >= RETIRED_MS
@@ -250,7 +250,7 @@ def test_answer_brings_a_retired_host_back(runner: ScriptRunner, crawl_name: str
     world.end(EndedUrl(first[0], 0, b"=", "", 0, failure(failures_max=1)))
     world.advance(60_000)
     assert world.take_seqs() == []
-    world.end(EndedUrl(second[0], DELAY_MS, b"", "status:200", 1, news_of_answer()))
+    world.end(EndedUrl(second[0], DELAY_MS, b"", "status:200", 1, effect_of_answer()))
     assert snoozed(world) == {}
     assert world.host_state(HOST) == f"ready {DELAY_MS}"
     world.check()
@@ -287,7 +287,7 @@ def test_snoozed_hosts_that_failed_so_often_are_retired(world: ScriptWorld) -> N
         fail(world, failure())
     world.admit("b.example")
     [seq] = world.take_seqs()
-    world.end(EndedUrl(seq, 0, b"=", "", 0, news_of_failure("status:503", (90_000, LONGEST_MS, 0, 0))))
+    world.end(EndedUrl(seq, 0, b"=", "", 0, effect_of_failure("status:503", (90_000, LONGEST_MS, 0, 0))))
     before = snoozed(world)
     assert before.keys() == {HOST, "b.example"}
     assert retire_snoozed(world, 5) == 0
@@ -313,7 +313,7 @@ def test_host_that_is_asked_while_it_is_retired_comes_back_with_its_answer(world
     world.now_ms = world.next_ms(HOST)
     [seq] = world.take_seqs()
     assert retire_snoozed(world, 4) == 1
-    world.end(EndedUrl(seq, DELAY_MS, b"", "status:200", 1, news_of_answer()))
+    world.end(EndedUrl(seq, DELAY_MS, b"", "status:200", 1, effect_of_answer()))
     assert snoozed(world) == {}
     assert world.host_state(HOST) == f"ready {DELAY_MS}"
     world.check()
@@ -339,11 +339,11 @@ def test_answer_may_give_the_next_try_another_place(world: ScriptWorld) -> None:
     world.admit(HOST, HOST)
     fail(world, failure(order=5))
     assert record(world)["failures"] == "1"
-    fail(world, news_of_answer(1 << 33))
+    fail(world, effect_of_answer(1 << 33))
     assert not {"failures", "why", "failed"} & record(world).keys()
     world.advance(DELAY_MS)
     [other] = world.take_seqs()
-    world.end(EndedUrl(other, 0, b"", "status:200", 10, news_of_answer()))
+    world.end(EndedUrl(other, 0, b"", "status:200", 10, effect_of_answer()))
     [last] = world.take_seqs()
     assert last != other
     world.check()

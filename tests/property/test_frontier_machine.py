@@ -26,7 +26,15 @@ from hypothesis.stateful import (
 )
 
 from bigcrawl.redisdb import script_texts, scripts
-from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, EndedUrl, GrantedClaim, HostNews, news_of_answer, news_of_failure
+from bigcrawl.redisdb.scripts import (
+    ANSWERS,
+    NO_NEWS,
+    EndedUrl,
+    GrantedClaim,
+    HostEffect,
+    effect_of_answer,
+    effect_of_failure,
+)
 from tests.support.redis_servers.script_world import (
     ABORT_MS,
     DEADLINE_MS,
@@ -49,7 +57,7 @@ HOSTS = ("a.example", "b.example", "c.example")
 NODES = ("n1", "n2", "n3")
 AHEAD_MS = 2_000
 BACKOFF_MS, BACKOFF_MS_MAX = 3_000, 20_000
-FAILED = news_of_failure("error:timeout", (BACKOFF_MS, BACKOFF_MS_MAX, 0, 0))
+FAILED = effect_of_failure("error:timeout", (BACKOFF_MS, BACKOFF_MS_MAX, 0, 0))
 SETTINGS = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)
 _numbers = itertools.count(1)
 
@@ -197,7 +205,7 @@ class FrontierMachine(RuleBasedStateMachine):
             member = data.draw(st.sampled_from(kinds))
             never_began = not started or (member == b"=" and self.model.held[seq].is_ahead)
             delays_ms = [0, DELAY_MS] if never_began else [DELAY_MS, 5 * DELAY_MS]
-            news = data.draw(st.sampled_from([NO_NEWS, news_of_answer(), FAILED])) if started else NO_NEWS
+            news = data.draw(st.sampled_from([NO_NEWS, effect_of_answer(), FAILED])) if started else NO_NEWS
             if member not in (b"", b"=") and (news == FAILED or (news == NO_NEWS and data.draw(st.booleans()))):
                 self.model.held[seq].next_order = self.model.held[seq].order + (1 << 33)
                 news = news._replace(order=self.model.held[seq].order + (1 << 33))
@@ -216,7 +224,7 @@ class FrontierMachine(RuleBasedStateMachine):
             elif end.member != b"=":
                 self.model.members[end.seq] = end.member
 
-    def _record_health(self, fetch: Fetch, news: HostNews) -> None:
+    def _record_health(self, fetch: Fetch, news: HostEffect) -> None:
         host = fetch.host
         if news.health == ANSWERS:
             self.model.failures.pop(host, None)

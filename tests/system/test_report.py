@@ -65,7 +65,7 @@ async def fill(w: World, node: Node) -> None:
     ranked = are_ranked(np.array([key for pairs in edges.values() for _, key in pairs], dtype=np.uint64))
     while sum(owned.disk.state.in_degrees.total for owned in node.ownership.owned.values()) < ranked.sum():
         await w.turn(node, 1)
-    node.parts.ownership.crawl_budgets.look_again()
+    node.parts.ownership.crawl_budgets.mark_stale()
     await w.turn(node, 2)
     await node.departure.close()
     now = w.client.now_ms() // EVERY_MS

@@ -126,7 +126,7 @@ TIES: Final = {
     "gates/robots.py RobotsGate.tell_read_to": "who listens to Scrapy's signals is the spider's",
     "gates/robots.py RobotsGate.tell_sitemaps_to": "a spider that asks for sitemaps comes after the node",
     "handout/lanes.py HostLanes.open_lanes": "gates and pump give URLs to the handout, and get some back from lanes",
-    "handout/recent.py RecentWork.heed": "the exchange keeps recent work, and orders are read by a later part",
+    "handout/recent.py RecentWork.set_watcher": "the exchange keeps recent work, and orders are read by a later part",
     "node/heartbeat.py Leases.tell_views_to": "an extension listens from its start to its end",
     "node/outbox.py Outbox.tell_sent_to": "observers hear of what is sent, and give their rows to the outbox",
     "owner/owned_partition.py OwnedPartition.tell_news_to": "the table hears of a partition for as long as it is owned",

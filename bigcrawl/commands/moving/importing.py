@@ -123,7 +123,7 @@ class RequestSender:
                 f"crawl {crawl!r} has fingerprints of another kind ({earlier}, not {scheme}) from an earlier "
                 f"import: import into another crawl"
             )
-        await Fingerprints(client, crawl).change(known, waiting)
+        await Fingerprints(client, crawl).update(known, waiting)
         await client.command("HSET", control, FINGERPRINTS, earlier)
         return earlier
 

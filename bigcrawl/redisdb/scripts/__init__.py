@@ -28,12 +28,12 @@ from bigcrawl.redisdb.scripts.exchange import (
     NO_NEWS,
     EndedUrl,
     ExchangeReply,
-    HostNews,
+    HostEffect,
     TakenUrl,
+    effect_of_answer,
+    effect_of_failure,
+    effect_of_move,
     exchange_urls,
-    news_of_answer,
-    news_of_failure,
-    news_of_move,
 )
 from bigcrawl.redisdb.scripts.gates import StartTimes, grant_starts, hold_host, leave_host, pass_gates
 from bigcrawl.redisdb.scripts.hosts import RETIRED_MS, awaken_host, borrow_host, put_robots, retire_hosts, return_host

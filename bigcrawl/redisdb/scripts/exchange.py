@@ -41,7 +41,7 @@ _Blank = Literal[""]
 ANSWERS: Final = "+"
 
 
-class HostNews(NamedTuple):
+class HostEffect(NamedTuple):
     """The effect of a URL's end on its host; empty fields have none, and are cheapest to send.
 
     Attributes:
@@ -60,20 +60,20 @@ class HostNews(NamedTuple):
     failures_max: int | _Blank = ""
 
 
-NO_NEWS: Final = HostNews()
-_ANSWERED: Final = HostNews(ANSWERS)
+NO_NEWS: Final = HostEffect()
+_ANSWERED: Final = HostEffect(ANSWERS)
 
 
-def news_of_move(order: int | None) -> HostNews:
-    return NO_NEWS if order is None else HostNews("", order)
+def effect_of_move(order: int | None) -> HostEffect:
+    return NO_NEWS if order is None else HostEffect("", order)
 
 
-def news_of_answer(order: int | None = None) -> HostNews:
-    return _ANSWERED if order is None else HostNews(ANSWERS, order)
+def effect_of_answer(order: int | None = None) -> HostEffect:
+    return _ANSWERED if order is None else HostEffect(ANSWERS, order)
 
 
-def news_of_failure(why: str, backoff: tuple[int, int, int, int], order: int | None = None) -> HostNews:
-    return HostNews(why, "" if order is None else order, *backoff)
+def effect_of_failure(why: str, backoff: tuple[int, int, int, int], order: int | None = None) -> HostEffect:
+    return HostEffect(why, "" if order is None else order, *backoff)
 
 
 class EndedUrl(NamedTuple):
@@ -90,7 +90,7 @@ class EndedUrl(NamedTuple):
     member: bytes = b""
     counter: str = ""
     fetched_bytes: int = 0
-    news: HostNews = NO_NEWS
+    news: HostEffect = NO_NEWS
     waited_ms: int = 0
 
 

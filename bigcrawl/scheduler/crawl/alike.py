@@ -107,7 +107,7 @@ def joined_before(theirs: Mapping[str, Any], their_node: str, ours: Mapping[str,
     return (theirs.get(SINCE, 0), their_node) < (ours.get(SINCE, 0), our_node)
 
 
-async def take_for_spider(client: RedisClient, config: CrawlConfig) -> None:
+async def record_spider(client: RedisClient, config: CrawlConfig) -> None:
     """Record this spider and its arguments as the crawl's, or check them.
 
     Another spider may take over a finished crawl. Nodes of other spiders must be dead: `Membership.wait_for_alike`.

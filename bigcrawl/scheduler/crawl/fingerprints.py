@@ -38,7 +38,7 @@ class Fingerprints:
         rows = await self._client.command("HMGET", self._key, *map(str, buckets))
         return [_holds(row, one) for row, one in zip(rows, asked, strict=True)]
 
-    async def change(self, added: npt.NDArray[np.uint64], removed: npt.NDArray[np.uint64]) -> int:
+    async def update(self, added: npt.NDArray[np.uint64], removed: npt.NDArray[np.uint64]) -> int:
         """Add fingerprints, then remove others; return how many the changed buckets now hold. May be repeated."""
         added, removed = np.unique(added), np.unique(removed)
         buckets = np.unique(np.concatenate([added, removed]) >> _SHIFT)
@@ -60,7 +60,7 @@ async def forget_urls(client: RedisClient, crawl: str, urls: Sequence[str]) -> N
     scheme = await client.command("HGET", CrawlKeys(crawl).control, FINGERPRINTS)
     if scheme is not None and scheme.decode("ascii", "replace") in SCHEMES:
         prints = np.array([fingerprint_of(scheme.decode(), url) for url in urls], dtype=np.uint64)
-        await Fingerprints(client, crawl).change(np.empty(0, np.uint64), prints)
+        await Fingerprints(client, crawl).update(np.empty(0, np.uint64), prints)
 
 
 def _prints_of(row: bytes | None) -> npt.NDArray[np.uint64]:

@@ -232,7 +232,7 @@ class Membership:
         self._heard_ms = now_ms
 
     @property
-    def is_patient(self) -> bool:
+    def lost_contact_recently(self) -> bool:
         """Whether nodes that seem dead may just be late, because this one lost contact recently too."""
         return self._heard_ms < self._patient_until_ms
 

@@ -66,7 +66,7 @@ class NodeResources:
     def refresh(self, now_ms: int) -> None:
         """Measure again in a thread if due; a hung disk delays nothing and leaves the old value."""
         if self._pending is not None and self._pending.done():
-            if self._pending.exception() is None and self.differs(value := _bounded(self._pending.result())):
+            if self._pending.exception() is None and self.has_changed(value := _bounded(self._pending.result())):
                 self.value = value
             self._pending = None
         if self._measured_ms is None:
@@ -75,7 +75,7 @@ class NodeResources:
             self._measured_ms = now_ms
             self._pending = asyncio.get_running_loop().run_in_executor(None, self._measure)
 
-    def differs(self, value: float) -> bool:
+    def has_changed(self, value: float) -> bool:
         return abs(value - self.value) > STEP * self.value
 
 

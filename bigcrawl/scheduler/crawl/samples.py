@@ -65,7 +65,7 @@ class Samples:
             _, length, _ = await self._client.commands([*rows, ("HSET", KNOWN, self._crawl, known)])
             if length > ROWS_MAX:
                 numbers = [int(name) for name in await self._client.command("HKEYS", self._key)]
-                if gone := thinned_out(numbers):
+                if gone := samples_to_drop(numbers):
                     await self._client.command("HDEL", self._key, *map(str, gone))
         except RedisRefusedError:
             return
@@ -82,7 +82,7 @@ class Samples:
         }
 
 
-def thinned_out(numbers: Collection[int]) -> list[int]:
+def samples_to_drop(numbers: Collection[int]) -> list[int]:
     """Return the samples to delete above `ROWS_MAX`; the first, those of the last hour and every 2^n-th stay."""
     if not numbers:
         return []

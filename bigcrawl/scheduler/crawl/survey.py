@@ -168,7 +168,7 @@ class FinishCheck:
         self._key = CrawlKeys(crawl).crawl
         self._before: tuple[int, ...] | None = None
         self._had_work: int | None = None
-        self.stuck_looks = 0
+        self.stuck_passes = 0
         self.holdup = ""
         self.ended = 0  # URLs, in the last pass
 
@@ -186,7 +186,7 @@ class FinishCheck:
         announced = await self._client.command("HGET", self._key, "finished")
         return bool(announced == self._announcement(seen))
 
-    async def take_back(self) -> None:
+    async def revoke_end(self) -> None:
         self._before = None
         await self._client.command("HDEL", self._key, "finished")
 
@@ -196,25 +196,25 @@ class FinishCheck:
         Announce the end and return True if two passes agree.
         """
         if self._had_work is not None and not await self._is_empty(self._had_work):
-            await self.take_back()
+            await self.revoke_end()
             return False
         seen = await survey(self._client, self._crawl, self._partitions)
         self._had_work, self.ended = seen.first_with_work, seen.counts["ended"]
         if not seen.is_empty or self._is_unasked(seen):
-            self.stuck_looks = 0
-            await self.take_back()
+            self.stuck_passes = 0
+            await self.revoke_end()
             return False
         if await has_starts_under_way(self._client, self._key):
             self._before = None
             return False
         self.holdup = seen.holdup
         if seen.holdup:
-            await self.take_back()
+            await self.revoke_end()
             # That node ends, and this one takes over its partitions and can run their URLs.
             is_heir = any(self._can_run(method) for method, urls in seen.unrunnable.items() if urls)
-            self.stuck_looks = 0 if is_heir else self.stuck_looks + 1
+            self.stuck_passes = 0 if is_heir else self.stuck_passes + 1
             return False
-        self.stuck_looks = 0
+        self.stuck_passes = 0
         if await self.is_announced(seen):
             return True
         if self._before != seen.progress:

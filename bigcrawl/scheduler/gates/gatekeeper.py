@@ -119,7 +119,7 @@ class Gatekeeper:
             return
         known = self._robots.known_rules(held.authority) or await self._robots.stored_rules(held)
         if known is None:
-            if not await self._starts.begin_instead(held):
+            if not await self._starts.begin_other_fetch(held):
                 return
             rest_ms = await self._robots.fetch_rules(held)
             held.record_host_report(self._robots.host_report(held.authority))
@@ -136,7 +136,7 @@ class Gatekeeper:
             self._outlet.admit(held)
 
     async def _ask_head(self, held: HeldUrl) -> None:
-        if not await self._starts.begin_instead(held):
+        if not await self._starts.begin_other_fetch(held):
             return
         assert self._heads is not None
         rule = await self._heads.send_head(held)

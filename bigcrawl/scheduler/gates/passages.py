@@ -29,7 +29,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys, gate_prefix
 from bigcrawl.scheduler.gates.batcher import QuestionBatcher
 from bigcrawl.scheduler.gates.interfaces import WAIT_MS_MAX, Closed
-from bigcrawl.scheduler.records.at_gates import ANY_TIME, UNASKED, Passage, Space, Start
+from bigcrawl.scheduler.records.at_gates import ANY_TIME, UNASKED, GrantedStarts, Space, Start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -150,7 +150,7 @@ def group_function(path: str | None) -> Group | None:
     return checked
 
 
-class GatePassages:
+class HostGates:
     def __init__(
         self,
         node: str,
@@ -170,7 +170,7 @@ class GatePassages:
         self.servers_have_gates = paces.servers_have_gaps
 
     def __repr__(self) -> str:
-        return f"<GatePassages turns={len(self._turns)}>"
+        return f"<HostGates turns={len(self._turns)}>"
 
     def lines(self, address: str, host: str, url: str) -> GateLines:
         """Return the gates of the URL's spaces, and its server's unless the address is empty."""
@@ -178,7 +178,9 @@ class GatePassages:
         gap_ms = self._paces.server_delay_ms(server_of(address), host) if address else 0
         return GateLines(GateLine(self._keys.space, spaces), of_server(address, gap_ms))
 
-    async def passage(self, lines: GateLines, due_ms: int, grant: str, before: Passage = UNASKED) -> Passage:
+    async def wait_for_starts(
+        self, lines: GateLines, due_ms: int, grant: str, before: GrantedStarts = UNASKED
+    ) -> GrantedStarts:
         """Wait for a start at all gates and return it; raise Closed if it would be far ahead.
 
         A fetch that was sent away must return with the same `grant`; `before` has the starts that it missed.
@@ -191,7 +193,7 @@ class GatePassages:
         if at_server.at_ms > in_spaces.until_ms:  # too late for the spaces' start: ask for another
             with self._keeping_start(grant, at_server):
                 in_spaces = await self._wait_for_start(lines.of_spaces, at_server.at_ms, name, in_spaces)
-        return Passage(in_spaces, at_server)
+        return GrantedStarts(in_spaces, at_server)
 
     @contextmanager
     def _keeping_start(self, grant: str, start: Start) -> Iterator[None]:

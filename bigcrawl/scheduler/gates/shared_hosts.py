@@ -117,7 +117,7 @@ class SharedHosts:
 
     async def hold(self, held: HeldUrl) -> None:
         """Hold the host of a URL for its fetch, if there are other crawls; raise Closed if one has it for long."""
-        before = held.passage.of_host
+        before = held.granted.of_host
         if not self.are_kept or (before.granted_ms and self._clock.monotonic_ms() <= before.until_ms):
             return
         if before.granted_ms:
@@ -180,7 +180,7 @@ class SharedHosts:
         for held in self._urls:
             if held.stage is Stage.ENDED:
                 ended.append(held)
-            elif not held.passage.of_host.granted_ms:
+            elif not held.granted.of_host.granted_ms:
                 held.hold_host(self._start_after(self._begin_use(held.host)))
         tickets = {host: hold.ticket for host, hold in self._holds.items()}
         for held in ended:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
     from bigcrawl.scheduler.gates.address_check import AddressCheck
-    from bigcrawl.scheduler.gates.passages import GatePassages
+    from bigcrawl.scheduler.gates.passages import HostGates
     from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
     from bigcrawl.scheduler.rules.page_rules import HeadRules
 
@@ -36,7 +36,7 @@ class FetchStarts:
     def __init__(
         self,
         addresses: AddressCheck,
-        passages: GatePassages,
+        passages: HostGates,
         shared_hosts: SharedHosts,
         clock: Clock,
         turn: Callable[[], Awaitable[None]],
@@ -65,11 +65,11 @@ class FetchStarts:
         if self.shared_hosts.are_kept:
             await self._hold_host(held)
         lines, grant = passages.lines(held.address, held.host, held.url), f"{held.partition}:{held.seq}"
-        passage = await passages.passage(lines, held.due_ms, grant, held.passage)
-        held.grant_start(passage, lines.gaps)
+        granted = await passages.wait_for_starts(lines, held.due_ms, grant, held.granted)
+        held.grant_start(granted, lines.gaps)
         await asyncio.sleep(max(0, held.due_ms - self.clock.monotonic_ms()) / 1000)
 
-    async def begin_instead(self, held: HeldUrl) -> bool:
+    async def begin_other_fetch(self, held: HeldUrl) -> bool:
         """Begin a fetch of robots.txt or a HEAD instead of the URL's fetch. False if the URL has left meanwhile."""
         await self._turn()
         if self.shared_hosts.are_kept:
@@ -87,13 +87,13 @@ class FetchStarts:
         """Wait until a URL of the host may be fetched, at least until `due_ms`. Return its gaps; raises as `grant`."""
         address = await self._addresses.find(host)
         lines = self._passages.lines(address, host, url)
-        passage, wait_ms = UNASKED, MISSED
+        granted, wait_ms = UNASKED, MISSED
         while wait_ms:
             if wait_ms == MISSED:
-                passage = await self._passages.passage(lines, due_ms, url, passage)
-                wait_ms = max(0, passage.at_ms - self.clock.monotonic_ms())
+                granted = await self._passages.wait_for_starts(lines, due_ms, url, granted)
+                wait_ms = max(0, granted.at_ms - self.clock.monotonic_ms())
             await asyncio.sleep(wait_ms / 1000)
-            wait_ms = self._try_start(lines.gaps, passage.until_ms)
+            wait_ms = self._try_start(lines.gaps, granted.until_ms)
         return lines.gaps
 
 

@@ -67,11 +67,11 @@ class FetchBuffer:
         return len(self._line) + len(self._missed.late) + self._suspects.waiting
 
     def put(self, held: HeldUrl) -> None:
-        if held.passage.misses:
+        if held.granted.misses:
             self._missed.record_admitted(held)
         if held.suspicion is not None and not held.refusal:
             self._suspects.put(held)
-        elif held.passage.misses:
+        elif held.granted.misses:
             self._line.appendleft(held)
         else:
             self._line.append(held)
@@ -100,7 +100,7 @@ class FetchBuffer:
                 continue
             if held.refusal:
                 return self._fetches.start(held, now_ms)
-            if now_ms > held.passage.until_ms:
+            if now_ms > held.granted.until_ms:
                 self._missed.put(held)
                 continue
             if speed.limits and not speed.may_start(now_ms):

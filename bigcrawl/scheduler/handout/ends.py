@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from bigcrawl.histogram import Histogram
 from bigcrawl.politeness.backoff_policy import BackoffPolicy
-from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, EndedUrl, news_of_move
+from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, EndedUrl, effect_of_move
 from bigcrawl.scheduler.handout.host_health import HostHealth
 from bigcrawl.scheduler.handout.host_rests import RestsAfterFetches
 from bigcrawl.scheduler.handout.retry_share import FailingShare
@@ -87,7 +87,7 @@ class UrlEnder:
             counter = f"retried:{held.outcome}" if held.next_try else held.outcome or "dropped:ignored"
             if not held.refusal:
                 self.fetch_times.count_ms(held.download_ms)
-            news = self.health.news_of_fetch(held)
+            news = self.health.effect_of_fetch(held)
             is_refused = held.refusal and not held.refusal.startswith("error:")
             rest_ms = self._rest_after_head(held)
             if not is_refused:
@@ -108,11 +108,11 @@ class UrlEnder:
         if is_behind or held.host_report not in ("", ANSWERS):
             priority = priority_after_failure(held.fields.priority)
             held.try_again(held.next_try, order_of(priority, held.seq))
-            member, place = moved_member(held.fields, priority), news_of_move(held.next_order)
+            member, place = moved_member(held.fields, priority), effect_of_move(held.next_order)
         news = place
         if held.host_report:
             held.stop_fetching(self._clock.monotonic_ms())
-            news = self.health.news_of(held, held.host_report)
+            news = self.health.effect_of(held, held.host_report)
             delay_ms = max(delay_ms, self.health.rest_ms(held.host))
         self.held.end(held, EndedUrl(held.seq, delay_ms, member, counter, 0, news), 0)
 

@@ -101,7 +101,7 @@ class Handout:
         return not (self.fetches.under_way or self.buffer.waiting)
 
     @property
-    def rests(self) -> bool:
+    def waits_for_speed(self) -> bool:
         """Whether nothing is in process, and all held URLs wait because the crawl's speed is used up."""
         if len(self.in_process) or self.held.unacknowledged:
             return False

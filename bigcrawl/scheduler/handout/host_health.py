@@ -21,7 +21,7 @@ from bigcrawl.politeness.backoff_policy import (
     backoff_of_failure,
     retry_backoff_ms,
 )
-from bigcrawl.redisdb.scripts import ANSWERS, HostNews, news_of_answer, news_of_failure, news_of_move
+from bigcrawl.redisdb.scripts import ANSWERS, HostEffect, effect_of_answer, effect_of_failure, effect_of_move
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,28 +119,28 @@ class HostHealth:
         if failures_max != self._backoff.failures_max:
             self._backoff = replace(self._backoff, failures_max=failures_max)
 
-    def news_of_fetch(self, held: HeldUrl) -> HostNews:
+    def effect_of_fetch(self, held: HeldUrl) -> HostEffect:
         """Record a fetched URL's outcome, and return its effect on the host, for Redis."""
         outcome = held.outcome
         if outcome in FAILURES:
-            return self.news_of(held, outcome)
+            return self.effect_of(held, outcome)
         if self._failing and held.answered_ms < self._failing.get(held.host, (0, 0))[1]:
-            return news_of_move(held.next_order)  # its host failed while the page was parsed
+            return effect_of_move(held.next_order)  # its host failed while the page was parsed
         if outcome.startswith(BROKEN) and outcome not in NO_WORD:
             self.record_broken(held)
-            return news_of_answer(held.next_order)
+            return effect_of_answer(held.next_order)
         if outcome.startswith("status:"):
             self.record_answer(held.host)
-            return news_of_answer(held.next_order)
-        return news_of_move(held.next_order)
+            return effect_of_answer(held.next_order)
+        return effect_of_move(held.next_order)
 
-    def news_of(self, held: HeldUrl, report: str) -> HostNews:
+    def effect_of(self, held: HeldUrl, report: str) -> HostEffect:
         if report == ANSWERS:
             self.record_answer(held.host)
-            return news_of_answer()
+            return effect_of_answer()
         if not self.record_failure(held, report):
-            return news_of_move(held.next_order)
-        return news_of_failure(
+            return effect_of_move(held.next_order)
+        return effect_of_failure(
             report, backoff_of_failure(self._backoff, self._dice(), held.retry_after_ms), held.next_order
         )
 

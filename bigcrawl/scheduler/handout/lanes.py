@@ -122,7 +122,7 @@ class HostLanes:
         self._hosts = hosts
         self._is_alone = is_alone
 
-    def keep_shut(self) -> None:
+    def disable(self) -> None:
         """Open no lanes from now on, because pages may send further requests to their hosts."""
         self._is_alone = lambda: False
         self._may_open = False

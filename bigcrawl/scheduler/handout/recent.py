@@ -87,7 +87,7 @@ class RecentWork:
     def __repr__(self) -> str:
         return f"<RecentWork fetches={self._noted} watched={self._is_watched()}>"
 
-    def heed(self, is_watched: Callable[[], bool], watched_host: Callable[[], str]) -> None:
+    def set_watcher(self, is_watched: Callable[[], bool], watched_host: Callable[[], str]) -> None:
         """Set whether a viewer watches this crawl, and which host, if any."""
         self._is_watched, self._watched_host = is_watched, watched_host
 

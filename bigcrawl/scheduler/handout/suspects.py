@@ -51,7 +51,7 @@ class SuspectUrls:
         return len(self._few) + len(self._alone) + len(self._announced)
 
     @property
-    def has_news(self) -> bool:
+    def has_changes(self) -> bool:
         return bool(self.proven or self.cleared or len(self))
 
     def record_taken(self, held: HeldUrl) -> bool:
@@ -130,7 +130,7 @@ class SuspectUrls:
     def is_lone(self, held: HeldUrl) -> bool:
         return self._lone is held
 
-    def let_others_go_on(self, held: HeldUrl) -> None:
+    def resume_others(self, held: HeldUrl) -> None:
         if held in self._tried:
             self.record_done(held)
 

@@ -87,7 +87,7 @@ class Parts:
         self.trials = Trials(client, ownership, handout)
         self.control = Control(crawl, handout, gates, ownership.crawl_budgets, outbox.forget_recent)
         recent = self.exchange.recent
-        recent.heed(lambda: self.control.is_watched, lambda: self.control.watched_host)
+        recent.set_watcher(lambda: self.control.is_watched, lambda: self.control.watched_host)
         self.progress = CrawlProgress(crawl, ownership, handout, outbox, self.exchange)
         self.heartbeat = Heartbeat(crawl, ownership, handout, gates.shared_hosts, self._report, recent)
         self.starts = StartRequests(crawl, self.heartbeat.send)

@@ -223,7 +223,7 @@ class Control:
         if entries != self._aside.blacklist.entries:
             logger.info("blacklist: %(count)d entries", {"count": len(entries)})
         self._budgets.record_blacklist(now)
-        self._aside.obey(now)
+        self._aside.apply_blacklist(now)
         return True
 
 

@@ -8,7 +8,7 @@ from bigcrawl.scheduler.gates.address_check import AddressCheck, LookupLimits, l
 from bigcrawl.scheduler.gates.batcher import QuestionBatcher
 from bigcrawl.scheduler.gates.dns_answers import SharedDnsAnswers
 from bigcrawl.scheduler.gates.gatekeeper import Gatekeeper
-from bigcrawl.scheduler.gates.passages import GatePassages, PolitenessSpaces
+from bigcrawl.scheduler.gates.passages import HostGates, PolitenessSpaces
 from bigcrawl.scheduler.gates.robots import RobotsGate
 from bigcrawl.scheduler.gates.robots_redirects import RobotsRedirects
 from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
@@ -48,7 +48,7 @@ class Gates:
         resolves_here = local_names(config.dns)
         addresses = AddressCheck(config.politeness, dns, lookups, self.aside, resolves_here, engine.on_fatal)
         spaces, longest_ms = PolitenessSpaces(config.pace, paces, crawl.pld_of), self.shared_hosts.longest_delay_ms
-        passages = GatePassages(node_id, client, clock, paces, spaces, name, longest_ms)
+        passages = HostGates(node_id, client, clock, paces, spaces, name, longest_ms)
         try_start = handout.start_gaps.try_start_until
         starts = FetchStarts(addresses, passages, self.shared_hosts, clock, speed.wait_for_permit, try_start)
         self.starts = starts

@@ -121,8 +121,8 @@ class Leases:
         )
         for owned, view in found:
             owned.record_inbox(view)
-            if owned.away.wants_look(sent_ms):
-                self._ownership.table.news.to_tend.add(owned)
+            if owned.away.should_poll(sent_ms):
+                self._ownership.table.news.to_park.add(owned)
             if view.next_due_ms >= 0:
                 owned.record_due_by(sent_ms + view.next_due_ms - view.now_ms)
         # All partitions with unfolded URLs were read, because they have news until they are folded.

@@ -7,8 +7,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import BigcrawlError
-from bigcrawl.redisdb.server_needs import bytes_needed, look_at_needs
-from bigcrawl.scheduler.crawl.alike import take_for_spider
+from bigcrawl.redisdb.server_needs import bytes_needed, check_server_needs
+from bigcrawl.scheduler.crawl.alike import record_spider
 from bigcrawl.scheduler.crawl.node_reports import record_settings
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Arrival:
         config, membership, progress = parts.crawl.config, parts.crawl.membership, parts.progress
         client = parts.crawl.client
         await client.ping()
-        for fault in await look_at_needs(client, self._bytes_in_redis()):
+        for fault in await check_server_needs(client, self._bytes_in_redis()):
             logger.warning("%(fault)s", {"fault": fault})
         if config.crawl.redis_url:
             from bigcrawl.redisdb.rights import check_rights  # of the user of a server that is not ours
@@ -55,15 +55,15 @@ class Arrival:
         parts.ownership.crawl_budgets.begin()
         parts.gates.open()
         if config.crawl.spider:
-            await take_for_spider(client, config.crawl)
+            await record_spider(client, config.crawl)
         membership.lock()
         await parts.heartbeat.send()
         await record_settings(client, config, parts.crawl.node_id)
         self._beat.leases.begin()
         await parts.control.read_if_due()
         await self._watch.refresh_budgets()
-        parts.ownership.crawl_budgets.look_again()  # partitions are yet to be opened, and their counts to be published
-        await self._beat.go_on_during(parts.ownership.rebalance())
+        parts.ownership.crawl_budgets.mark_stale()  # partitions are yet to be opened, and their counts to be published
+        await self._beat.keep_leases_during(parts.ownership.rebalance())
         seen = await progress.survey()
         membership.remove_locks(seen.named)
         await progress.begin(seen, parts.observers.hold_end)
@@ -120,7 +120,7 @@ class Departure:
             async with asyncio.timeout(PATIENCE_S) as limit:
                 heeding = asyncio.create_task(_heed(has_time, limit))
                 try:
-                    await self._say_goodbye()
+                    await self._announce_departure()
                 finally:
                     heeding.cancel()
         except (BigcrawlError, TimeoutError) as error:
@@ -136,13 +136,13 @@ class Departure:
         parts.crawl.membership.unlock(left=self._has_left)
         return parts.progress.last
 
-    async def _say_goodbye(self) -> None:
+    async def _announce_departure(self) -> None:
         parts = self._parts
-        await self._return()
+        await self._return_urls()
         await parts.progress.survey()
         self._has_returned = True
         async with parts.ownership.lock:
-            await self._beat.go_on_during(parts.ownership.releases.release(list(parts.ownership.owned.values())))
+            await self._beat.keep_leases_during(parts.ownership.releases.release(list(parts.ownership.owned.values())))
         await parts.gates.shared_hosts.leave()
         await parts.crawl.client.run(parts.exchange.recent.calls())
         await parts.crawl.membership.leave(parts.crawl.client, parts.exchange.recent.made())
@@ -157,7 +157,7 @@ class Departure:
         others = {node: report for node, report in reports if node != parts.crawl.node_id}
         await parts.progress.samples.keep(last, others)
 
-    async def _return(self) -> None:
+    async def _return_urls(self) -> None:
         """Return unfetched URLs and send all results, so that nothing is fetched twice."""
         parts = self._parts
         parts.engine.poll_ended()

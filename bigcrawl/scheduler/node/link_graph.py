@@ -51,13 +51,13 @@ class RecentKeys:
         assert places > 2, "one pair would hold any key at the start"
         assert places & (places - 1) == 0, "low bits name a pair"
         self._places_max = places_max
-        self._hold(np.empty(places, dtype=np.uint64))
+        self._use_table(np.empty(places, dtype=np.uint64))
         self.clear()
 
     def __repr__(self) -> str:
         return f"<RecentKeys of {len(self._keys)}>"
 
-    def _hold(self, keys: KeyArray) -> None:
+    def _use_table(self, keys: KeyArray) -> None:
         self._keys = keys
         self._places = keys.data
         self._mask = len(keys) // 2 - 1
@@ -90,7 +90,7 @@ class RecentKeys:
     def _count_new(self, keys: int) -> None:
         self._new_left -= keys
         if self._new_left < 0:
-            self._hold(np.concatenate((self._keys, self._keys)))
+            self._use_table(np.concatenate((self._keys, self._keys)))
             self._empty_others()
 
     def _empty_others(self) -> None:

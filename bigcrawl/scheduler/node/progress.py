@@ -185,7 +185,7 @@ class CrawlProgress:
     def record_start(self, *, is_done: bool) -> None:
         self.is_finished = self.is_finished and is_done
 
-    async def take_back_end(self) -> None:
+    async def revoke_end(self) -> None:
         if self._ended_too_soon:
-            await self.finish.take_back()
+            await self.finish.revoke_end()
             self._ended_too_soon = False

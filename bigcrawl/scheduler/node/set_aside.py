@@ -75,14 +75,14 @@ class Aside:
         held.go_to(Stage.ENDED)
         fields = held.fields
         by_address = self.blacklist.of_url(held.host, fields.body) is None
-        flags = self.blacklist.with_mark(fields.flags, by_address=by_address) | UNCHECKED
+        flags = self.blacklist.mark_flags(fields.flags, by_address=by_address) | UNCHECKED
         self._waiting.append((held, QueuedUrl(fields.key, held.host, fields.priority, flags, fields.body)))
 
     def put_unrunnable(self, held: HeldUrl, why: str) -> None:
         """Set a URL aside until a spider can run it. No request to its host may have been sent."""
         held.go_to(Stage.ENDED)
         fields = held.fields
-        flags = self.blacklist.with_mark(fields.flags, by_address=False) | UNCHECKED | UNRUNNABLE
+        flags = self.blacklist.mark_flags(fields.flags, by_address=False) | UNCHECKED | UNRUNNABLE
         body = fields.body or held.member
         self._waiting.append((held, QueuedUrl(fields.key, held.host, fields.priority, flags, body)))
         if why not in self._said and len(self._said) < REASONS_SAID_MAX:
@@ -92,7 +92,7 @@ class Aside:
                 {"url": held.url or f"a URL of {held.host}", "why": why},
             )
 
-    def obey(self, blacklist: Blacklist) -> None:
+    def apply_blacklist(self, blacklist: Blacklist) -> None:
         """Apply this blacklist from now on, and set aside the held URLs that it covers."""
         self.blacklist = blacklist
         for held in self._held if len(self.blacklist) else ():

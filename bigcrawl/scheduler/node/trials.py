@@ -34,8 +34,8 @@ class Trials:
         return f"<Trials of {self._suspects!r}>"
 
     @property
-    def have_news(self) -> bool:
-        return self._suspects.has_news
+    def have_changes(self) -> bool:
+        return self._suspects.has_changes
 
     async def flush(self) -> None:
         await self._bury()
@@ -46,7 +46,7 @@ class Trials:
         for held in self._suspects.overdue(PATIENCE_MS):
             self._handout.give_back(held, REST_MS)
         for held in self._suspects.in_flight_too_long(PATIENCE_MS):
-            await self._let_others_go_on(held)
+            await self._resume_others(held)
 
     async def send_again(self) -> None:
         """Send the dead letters again that a restarted Redis may have forgotten."""
@@ -80,11 +80,11 @@ class Trials:
                     owned.clear_suspect(held.seq)
             self._suspects.forget_cleared(len(cleared))
 
-    async def _let_others_go_on(self, held: HeldUrl) -> None:
+    async def _resume_others(self, held: HeldUrl) -> None:
         owned = self._ownership.owned.get(held.partition)
         if owned is not None and self._suspects.is_lone(held):
             await self._client.run([scripts.try_suspect(owned.keys, owned.identity, held.seq, alone=False)])
-        self._suspects.let_others_go_on(held)
+        self._suspects.resume_others(held)
 
     async def _bury(self) -> None:
         """Make dead letters of URLs proven to kill: record the letter first, then end the URL."""

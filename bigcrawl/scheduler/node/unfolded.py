@@ -39,7 +39,7 @@ class Unfolded:
         return self.urls >= self._urls_max
 
     @property
-    def wants_look(self) -> bool:
+    def should_poll(self) -> bool:
         """Whether enough URLs are unmerged to read the owners' progress."""
         return self.urls >= self._urls_max // 2
 

@@ -84,7 +84,7 @@ class CrawlBudgets:
     def publish_again(self) -> None:
         """Publish everything at the next refresh, because a restarted Redis may have lost it."""
         self._published.clear()
-        self.look_again()
+        self.mark_stale()
 
     def is_stale(self, now_ms: int) -> bool:
         return now_ms >= self._stale_ms
@@ -93,17 +93,17 @@ class CrawlBudgets:
         self._stale_ms = now_ms + REFRESH_MS
         self.is_told = False
 
-    def look_again(self) -> None:
+    def mark_stale(self) -> None:
         self._stale_ms = 0
 
     def record_change(self) -> None:
         self.is_told = True
-        self.look_again()
+        self.mark_stale()
 
     def record_blacklist(self, blacklist: Blacklist) -> None:
         """Withhold the URLs that this blacklist covers, from the next refresh on."""
         self._new_blacklist = blacklist
-        self.look_again()
+        self.mark_stale()
 
     @property
     def current_mark(self) -> int:

@@ -86,7 +86,7 @@ class Folding:
         now_ms = self._clock.monotonic_ms()
         if self._lateness.update(now_ms):
             for owned in self._table.by_number.values():
-                owned.limit_extra(self._lateness.extra_divisor)
+                owned.set_extra_limit(self._lateness.extra_divisor)
                 self._table.news.to_step.add(owned)
         shares = shares_of(self._due_partitions(now_ms, starved=starved, idle=idle))
         admitted = await self._step_each(shares, behind, now_ms) if shares else 0
@@ -112,13 +112,13 @@ class Folding:
             or (looks_for_outcomes and owned.schedule.wants_outcomes(now_ms, step_ms, idle=idle))
         ]
         for owned in set(sound).difference(due):
-            self._times.set_time(owned.keys.partition, self._next_look_ms(owned, now_ms, crawls_ms))
+            self._times.set_time(owned.keys.partition, self._next_check_ms(owned, now_ms, crawls_ms))
         news.intersection_update(due)
         return sorted(due, key=_turn_of)[:STEPS_AT_ONCE]
 
-    def _next_look_ms(self, owned: OwnedPartition, now_ms: int, crawls_ms: int) -> int:
+    def _next_check_ms(self, owned: OwnedPartition, now_ms: int, crawls_ms: int) -> int:
         schedule = owned.schedule
-        at_ms = schedule.next_look_ms(now_ms, self._step_ms, crawls_ms // 1000)
+        at_ms = schedule.next_check_ms(now_ms, self._step_ms, crawls_ms // 1000)
         if owned.inbox.has_others:
             at_ms = min(at_ms, self._outcomes_look_ms)
         if schedule.next_timed_s == NEVER_S or schedule.next_timed_s <= crawls_ms // 1000:

@@ -46,9 +46,9 @@ class InboxReader:
         self._miscounted = 0  # URLs that seem to wait when none does: they were rejected, or Redis has forgotten them
         self._asked = 0
         self._read_upto = NO_INBOX_ID
-        self._heard_nothing()
+        self._discard_notices()
 
-    def _heard_nothing(self) -> None:
+    def _discard_notices(self) -> None:
         """Discard earlier notices, as this step reads now; later notices may be about entries that it misses."""
         self._were_urls_noted = self._were_others_noted = False
         self._seen_upto = self._seen_urls_upto = _NO_ORDER
@@ -79,7 +79,7 @@ class InboxReader:
 
     def command(self, folded: str, entries_max: int) -> tuple[Value, ...]:
         self._asked = entries_max
-        self._heard_nothing()
+        self._discard_notices()
         return ("XRANGE", self._key, "(" + folded, "+", "COUNT", entries_max)
 
     def parse(self, reply: Any) -> list[InboxEntry]:

@@ -120,7 +120,7 @@ class OwnedPartition(TakenFromPartition):
         self.inbox.record_urls()
         self.inbox.record_others()
         self.owed.send_again()
-        self.away.look_again()
+        self.away.poll_again()
         self.schedule.end_stall()
         self.record_due(0 if self.hot.by_host else NEVER_MS)
 
@@ -158,10 +158,10 @@ class OwnedPartition(TakenFromPartition):
         if self.schedule.withheld > 0:
             self.inbox.record_urls()
 
-    def limit_extra(self, divisor: int) -> None:
+    def set_extra_limit(self, divisor: int) -> None:
         if divisor < self.hot.extra_divisor:
             self.schedule.end_stall()
-        self.hot.limit_extra(divisor)
+        self.hot.set_extra_limit(divisor)
 
     def _count_waiting(self) -> None:
         self.schedule.record_disk(self.disk.state, self.away.given_up, self.disk.releasable)

@@ -28,14 +28,14 @@ class PartitionNews:
         to_step: read by the fold.
         to_keep: read by durable rounds.
         to_look: read by the beat.
-        to_tend: read by the watch.
+        to_park: read by the watch.
     """
 
     def __init__(self) -> None:
         self.to_step: set[OwnedPartition] = set()
         self.to_keep: set[OwnedPartition] = set()
         self.to_look: set[OwnedPartition] = set()
-        self.to_tend: set[OwnedPartition] = set()
+        self.to_park: set[OwnedPartition] = set()
         self.noted = 0
         self.event = asyncio.Event()
 
@@ -51,7 +51,7 @@ class PartitionNews:
         self.announce(owned)
 
     def forget_partition(self, owned: OwnedPartition) -> None:
-        for readers in (self.to_step, self.to_keep, self.to_look, self.to_tend):
+        for readers in (self.to_step, self.to_keep, self.to_look, self.to_park):
             readers.discard(owned)
 
 
@@ -88,7 +88,7 @@ class OwnedTable:
         self.claims += 1
         owned.tell_news_to(self.news.announce)
         self.news.record_files(owned)
-        self.news.to_tend.add(owned)
+        self.news.to_park.add(owned)
 
     def remove(self, owned: OwnedPartition) -> None:
         if self.has(owned):

@@ -149,7 +149,7 @@ class Ownership:
         for partition, owned in self.owned.items():
             owned.record_wanted(partition in wanted)
         await self.releases.release([owned for owned in self.owned.values() if owned.draining])
-        if self._membership.is_patient:
+        if self._membership.lost_contact_recently:
             return
         if (missing := sorted(wanted - self.owned.keys())) and not (self.owned and self.store.is_away):
             # Opening from a store takes long, and no step runs meanwhile, so a busy node does it in portions.

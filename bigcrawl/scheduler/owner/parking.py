@@ -34,11 +34,11 @@ SNOOZED_HOT_MAX, GIVEN_UP_HOT_MAX = 1, 0
 STALE_MS = 600_000  # after this time, a due host has no URL left to try, and no longer counts as snoozed
 
 
-async def tend_snoozed(
+async def park_snoozed(
     client: RedisClient, partitions: Sequence[OwnedPartition], now_ms: int, blacklist: Blacklist = NOTHING
 ) -> None:
     """Find the hosts that are away and move their surplus URLs out of Redis. No step may run meanwhile."""
-    changed = [partition for partition in partitions if partition.away.wants_look(now_ms)]
+    changed = [partition for partition in partitions if partition.away.should_poll(now_ms)]
     if changed:
         await _read_changes(client, changed, now_ms, blacklist)
     surplus = [

@@ -87,7 +87,7 @@ class StepSchedule:
             step_ms = min(step_ms, LOW_STEP_MS)
         return inbox.has_others and now_ms - self.stepped_ms >= step_ms
 
-    def next_look_ms(self, now_ms: int, step_ms: int, now_s: int = 0) -> int:
+    def next_check_ms(self, now_ms: int, step_ms: int, now_s: int = 0) -> int:
         """Return when a step may become due without further events; `NEVER_MS` or later if never."""
         inbox = self._inbox
         if not (inbox.has_urls or inbox.has_others or self.waiting > 0 or self.next_timed_s <= now_s):

@@ -106,7 +106,7 @@ class Selector:
     def fork(self) -> Selector:
         return Selector(self._credits, self._bias, self.levels)
 
-    def with_older(self, older: Iterable[int]) -> Selector:
+    def with_older_levels(self, older: Iterable[int]) -> Selector:
         return Selector(self._credits, self._bias, self.levels._replace(older=frozenset(older)))
 
     def choose(self, levels: Sequence[int]) -> int:

@@ -69,7 +69,7 @@ class TurnQueues:
             if int(turn) > state.turn:
                 later[int(turn)] = later.get(int(turn), 0) + queue.waiting
         older = numbers - {selector.levels.number}
-        selector = selector.with_older(older) if older else selector
+        selector = selector.with_older_levels(older) if older else selector
         queues = Queues.restore(epoch, states)
         turns = cls(
             queues, state, selector, later, TimedUrls.restore(queues, state.released_s), UnrunnableUrls.restore(queues)

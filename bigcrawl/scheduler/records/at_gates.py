@@ -37,7 +37,7 @@ MISSED: Final = -1
 ANY_TIME: Final = Start(0, 1 << 62)
 
 
-class Passage(NamedTuple):
+class GrantedStarts(NamedTuple):
     of_spaces: Start = ANY_TIME
     of_server: Start = ANY_TIME
     of_host: Start = ANY_TIME  # granted if other crawls may fetch the host too
@@ -55,7 +55,7 @@ class Passage(NamedTuple):
         return max(self.of_spaces.misses, self.of_server.misses)
 
 
-UNASKED: Final = Passage()
+UNASKED: Final = GrantedStarts()
 
 
 Space = tuple[str, int]
@@ -105,7 +105,7 @@ class AtGates:
     address: str = ""
     crawl_delay_ms: int | None = None
     gaps: tuple[Space, ...] = ()  # minimum gaps to other starts of this node
-    passage: Passage = UNASKED  # granted by its gates, or the last one it missed
+    granted: GrantedStarts = UNASKED  # or the last starts that it missed
     host_report: str = ""  # `ANSWERS` or a failure, from another fetch to its host
     robots_failure: str = ""  # error:<kind>, if the fetch of robots.txt got no answer
     rest_after_head_ms: int = -1  # rest of its host after a HEAD; -1 if none was sent
@@ -143,11 +143,11 @@ class AtGates:
         self.host_report = report
 
     def hold_host(self, start: Start) -> None:
-        self.passage = self.passage._replace(of_host=start)
+        self.granted = self.granted._replace(of_host=start)
 
-    def grant_start(self, passage: Passage, gaps: tuple[Space, ...]) -> None:
-        self.passage = passage._replace(of_host=self.passage.of_host)
-        self.due_ms, self.due_us = passage.at_ms, 0
+    def grant_start(self, granted: GrantedStarts, gaps: tuple[Space, ...]) -> None:
+        self.granted = granted._replace(of_host=self.granted.of_host)
+        self.due_ms, self.due_us = granted.at_ms, 0
         self.gaps = gaps
 
     def await_turn(self, due_us: int) -> None:

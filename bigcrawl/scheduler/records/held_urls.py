@@ -99,7 +99,7 @@ class HeldUrls:
     def end(self, held: HeldUrl, end: EndedUrl, offered: int) -> None:
         # By identity: the partition may have been lost and won again, and the URL taken again.
         if held.stage is not Stage.ENDED and self._held.get((held.partition, held.seq)) is held:
-            if held.passage.of_host.granted_ms:
+            if held.granted.of_host.granted_ms:
                 self._leave_host(held, end.delay_ms)
             held.record_end(end, offered=offered, pages=self.storage.pages if self.storage else 0)
             self._ended.append(held)
@@ -152,7 +152,7 @@ class HeldUrls:
         if self._held.get(key) is not held:
             return False
         del self._held[key]
-        if held.passage.of_host.granted_ms:
+        if held.granted.of_host.granted_ms:
             self._leave_host(held, 0)
         return True
 
@@ -164,7 +164,7 @@ class HeldUrls:
     def drop_partition(self, partition: int) -> list[HeldUrl]:
         dropped = self.by_partition(partition)
         for held in dropped:
-            if held.stage is not Stage.ENDED and held.passage.of_host.granted_ms:
+            if held.stage is not Stage.ENDED and held.granted.of_host.granted_ms:
                 self._leave_host(held, None)
             held.go_to(Stage.ENDED)
             del self._held[partition, held.seq]

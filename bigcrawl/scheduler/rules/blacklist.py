@@ -81,7 +81,7 @@ class Blacklist:
             return True
         return self.of_url(url.host, url.body) is not None
 
-    def with_mark(self, flags: int, *, by_address: bool) -> int:
+    def mark_flags(self, flags: int, *, by_address: bool) -> int:
         return flags & ((1 << RANGES_SHIFT) - 1) | (self.mark << RANGES_SHIFT if by_address else 0)
 
     def _is_marked(self, url: QueuedUrl) -> bool:

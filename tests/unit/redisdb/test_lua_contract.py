@@ -15,7 +15,7 @@ import pytest
 from bigcrawl.redisdb import keys as keys_module
 from bigcrawl.redisdb import script_texts, scripts
 from bigcrawl.redisdb.keys import CrawlKeys, ListKeys, PartitionKeys, gate_prefix
-from bigcrawl.redisdb.scripts import Call, EndedUrl, Identity, entries, looking, news_of_answer
+from bigcrawl.redisdb.scripts import Call, EndedUrl, Identity, effect_of_answer, entries, looking
 from tests.support.imports import parsed
 from tests.support.running.tables import each
 
@@ -45,7 +45,7 @@ ROWS: dict[tuple[str, str], Any] = {
     ("check_rights", "rows"): [("HGET", "key")],
     ("drop_urls", "urls"): [(b"1:url", b"outcome")],
     ("exchange_urls", "ahead"): [("host", 1)],
-    ("exchange_urls", "ended"): [EndedUrl(1, 2, b"3:url", "status:200", 4, news_of_answer(5))],
+    ("exchange_urls", "ended"): [EndedUrl(1, 2, b"3:url", "status:200", 4, effect_of_answer(5))],
     ("reconcile_partition", "held"): [(1, "host", 2, b"1:url")],
     ("reconcile_partition", "earlier"): [(3,)],
     ("reconcile_partition", "sent_ends"): [(4,)],

@@ -11,7 +11,7 @@ from redis.crc import key_slot
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb.keys import PartitionKeys, all_keys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError, RedisRestartedError
-from bigcrawl.redisdb.server_needs import look_at_needs
+from bigcrawl.redisdb.server_needs import check_server_needs
 from tests.support.redis_servers.client_runs import append, opened, run
 from tests.support.redis_servers.redis_cluster import PrivateCluster
 from tests.support.running.processes import wait_until
@@ -94,7 +94,7 @@ def test_each_master_is_looked_at_for_faults(redis_cluster: PrivateCluster) -> N
     client = redis_cluster.masters[1].client
 
     async def work(client: RedisClient) -> None:
-        assert any("volatile-lru" in fault for fault in await look_at_needs(client, 0))
+        assert any("volatile-lru" in fault for fault in await check_server_needs(client, 0))
 
     client.config_set("maxmemory-policy", "volatile-lru")
     try:

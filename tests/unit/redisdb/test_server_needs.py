@@ -12,7 +12,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.redisdb.scripts import Identity
-from bigcrawl.redisdb.server_needs import bytes_needed, faults_of, look_at_needs
+from bigcrawl.redisdb.server_needs import bytes_needed, check_server_needs, faults_of
 from bigcrawl.scheduler.records.member import order_of, pack_member
 from tests.support.redis_servers.client_runs import append, run
 from tests.support.redis_servers.redis_cluster import free_ports
@@ -62,12 +62,12 @@ def test_real_server_is_read() -> None:
     with PrivateRedis(aof=False) as server:
 
         async def work(client: RedisClient) -> None:
-            [fault] = await look_at_needs(client, 0)
+            [fault] = await check_server_needs(client, 0)
             assert "AOF" in fault
             server.client.config_set("maxmemory-policy", "allkeys-random")
             server.client.config_set("maxmemory", "100mb")
             with pytest.raises(ConfigError, match="allkeys-random"):
-                await look_at_needs(client, 0)
+                await check_server_needs(client, 0)
 
         run(server.url, work)
 
@@ -115,15 +115,15 @@ def test_read_only_replica_is_refused_with_the_address_of_its_master() -> None:
 
         async def is_refused(client: RedisClient) -> None:
             with pytest.raises(ConfigError, match=f"set the URL to the master .*127.0.0.1:{port}"):
-                await look_at_needs(client, 0)
+                await check_server_needs(client, 0)
 
         async def is_waited_for(client: RedisClient) -> None:
             with pytest.raises(RedisRefusedError, match="set the URL to the master"):
-                await look_at_needs(client, 0)
+                await check_server_needs(client, 0)
 
         async def is_writable(client: RedisClient) -> None:
             with pytest.raises(ConfigError, match=r"writable replica.*the master's address"):
-                await look_at_needs(client, 0)
+                await check_server_needs(client, 0)
 
         run(replica.url, is_refused)
         master.stop()

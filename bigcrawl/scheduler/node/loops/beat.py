@@ -56,8 +56,8 @@ class Beat(Loop):
     async def turn(self) -> float:
         if self._troubles.is_restarted or self._is_hung():
             return RETRY_S
-        await self._say_alive()
-        if self._outbox.unfolded.wants_look:
+        await self._beat_if_due()
+        if self._outbox.unfolded.should_poll:
             await self._outbox.unfolded.look(self._client)
         self._is_hasty = self._haste.note(is_idle=self._workload.is_idle(self._ownership))
         if self._is_hasty:
@@ -69,21 +69,21 @@ class Beat(Loop):
         rest_s = together(asyncio.get_running_loop().time(), rest_s)
         await rest_until(self._came, 0 if self._workload.is_empty else rest_s, rest_s)
 
-    async def go_on_during(self, work: Coroutine[Any, Any, None]) -> None:
+    async def keep_leases_during(self, work: Coroutine[Any, Any, None]) -> None:
         """Renew the leases during long work, such as opening many partitions on a slow disk."""
-        beating = asyncio.create_task(self._keep_saying_alive())
+        beating = asyncio.create_task(self._keep_beating())
         try:
             await work
         finally:
             beating.cancel()
             await asyncio.gather(beating, return_exceptions=True)
 
-    async def _keep_saying_alive(self) -> None:
+    async def _keep_beating(self) -> None:
         while True:
             await asyncio.sleep(BEAT_S)
             if not self._is_hung():
                 with suppress(BigcrawlError):  # the work meets the same error and raises it
-                    await self._say_alive()
+                    await self._beat_if_due()
 
     def _is_hung(self) -> bool:
         is_hung = self._ownership.file_work.check_for_hang()
@@ -91,7 +91,7 @@ class Beat(Loop):
             self._heartbeat.record_hung_disk()
         return is_hung
 
-    async def _say_alive(self) -> None:
+    async def _beat_if_due(self) -> None:
         """Send a heartbeat if one is due, and renew the leases.
 
         A heartbeat is due at once after changes that other nodes act on: other partitions owned, only failing hosts
@@ -110,7 +110,7 @@ class Beat(Loop):
 
     @property
     def _rests(self) -> bool:
-        return self._handout.rests and not self._outbox.waiting
+        return self._handout.waits_for_speed and not self._outbox.waiting
 
     def _is_report_due(self, now_ms: int, at_ms: int) -> bool:
         """Return whether a report is due without any event; idle nodes report in the same seconds as others."""

@@ -67,14 +67,14 @@ class Pump(Loop):
             await self._recovery.run()
         if self._client.in_doubt:
             await self._ownership.reconciliation.settle_doubts()
-        if self._trials.have_news:
+        if self._trials.have_changes:
             await self._trials.flush()
         if self._handout.is_idle and self._held.unacknowledged and self._engine.storage is not None:
             self._engine.storage.hurry()  # hosts, or the crawl's end, may wait for this alone
         if self._handout.lanes.are_open:
             self._held.hurry_pages(max(1, self._batch_urls // 2))
-        if not self._pays():
-            return self._until_it_may_pay_s()
+        if not self._is_worthwhile():
+            return self._rest_s()
         self._is_hungry = False
         self._pumped_ms = self._clock.monotonic_ms()
         if self._troubles.are_any:
@@ -87,9 +87,9 @@ class Pump(Loop):
             self._news.set()
         if refused is not None:
             raise refused
-        return PUMP_BUSY_S if moved else self._until_it_may_pay_s(is_done=True)
+        return PUMP_BUSY_S if moved else self._rest_s(is_done=True)
 
-    def _until_it_may_pay_s(self, *, is_done: bool = False) -> float:
+    def _rest_s(self, *, is_done: bool = False) -> float:
         """Return how long to rest until a round trip may be worthwhile. `is_done`: nothing is left to send."""
         if len(self._handout.in_process) or self._held.unacknowledged:
             return PUMP_BUSY_S
@@ -113,7 +113,7 @@ class Pump(Loop):
         except (BigcrawlError, OSError) as error:
             logger.warning("the embedded server does not start: %(error)s", {"error": error})
 
-    def _pays(self) -> bool:
+    def _is_worthwhile(self) -> bool:
         """Return whether to make a round trip now, or to wait for a larger batch, which costs less CPU per page."""
         if self._is_hungry or self._held.has_safe(self._batch_urls):
             return True
@@ -123,7 +123,7 @@ class Pump(Loop):
 
     async def flush(self) -> None:
         """Send the outbox. First retract a premature end, or a restart would take the crawl for finished."""
-        await self._progress.take_back_end()
+        await self._progress.revoke_end()
         self._observers.send_safe()
         try:
             await self._outbox.flush(self._client)

@@ -39,14 +39,14 @@ class Recovery:
             await self._client.accept_restart()
             try:
                 await self._crawl.check()
-                await self._beat.go_on_during(self._ownership.reclaim_all(self._send_again))
+                await self._beat.keep_leases_during(self._ownership.reclaim_all(self._send_again))
                 self._reputation.publish_again()
                 self._shared_hosts.record_restart()
                 await self._starts.end_again()
             except RedisRestartedError:
                 raise
             except TransientStoreError:
-                self._client.take_back_acceptance()
+                self._client.undo_acceptance()
                 raise
             self._client.record_recovery()
             self._troubles.record_recovery()

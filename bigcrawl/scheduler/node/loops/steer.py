@@ -40,7 +40,7 @@ class Steer(Loop):
         if self._troubles.is_restarted:
             return RETRY_S
         if await self._control.read_if_due():
-            look_at_snoozed(self._ownership)
+            schedule_parking(self._ownership)
             self._wake_pump()
         control = self._control
         if (orders := (control.checkpoint, control.is_drained, control.is_closed)) != self._obeyed:
@@ -61,7 +61,7 @@ class Steer(Loop):
         return min(STEER_IDLE_S, max(STEER_SLOWED_S, speed.refused_s)) if speed.limits else STEER_IDLE_S
 
 
-def look_at_snoozed(ownership: Ownership) -> None:
+def schedule_parking(ownership: Ownership) -> None:
     for owned in ownership.owned.values():
-        owned.away.look_again()
-        ownership.table.news.to_tend.add(owned)
+        owned.away.poll_again()
+        ownership.table.news.to_park.add(owned)

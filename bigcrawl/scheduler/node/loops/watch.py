@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.scheduler.node.loops.loop import RETRY_S, Haste, Loop, rest_until, together
-from bigcrawl.scheduler.node.loops.steer import look_at_snoozed
+from bigcrawl.scheduler.node.loops.steer import schedule_parking
 from bigcrawl.scheduler.node.progress import STALE_MS, CloseRate
-from bigcrawl.scheduler.owner.parking import tend_snoozed
+from bigcrawl.scheduler.owner.parking import park_snoozed
 
 if TYPE_CHECKING:
     from bigcrawl.scheduler.node.assembly import Parts
@@ -64,14 +64,14 @@ class Watch(Loop):
         if self._troubles.is_restarted:
             return RETRY_S
         async with self._folding:
-            await self._look_after_partitions()
+            await self._rebalance_partitions()
         await self._starts.renew()
         await self._progress.count_pages()
         await self._failed.send_if_due()
         await self._observers.send()
         await self._samples.take_if_due(self._progress.survey_lately)
-        await self._look_at_rate()
-        await self._look_for_end()
+        await self._check_rate()
+        await self._check_for_end()
         self._end_held_up()
         return WATCH_IDLE_S if self._haste.note(is_idle=self._is_idle()) else WATCH_S
 
@@ -86,7 +86,7 @@ class Watch(Loop):
     def _is_idle(self) -> bool:
         return self._workload.is_idle(self._ownership)
 
-    def _begin_look(self) -> bool:
+    def _begin_check(self) -> bool:
         """Return whether to check for the end now. Without events since the last check, that can wait."""
         now_ms, mark = self._clock.monotonic_ms(), self._activity.mark
         is_same = mark == self._activity_then
@@ -105,22 +105,22 @@ class Watch(Loop):
     def _is_quiet(self) -> bool:
         return not self._outbox.waiting and not self._starts.are_under_way
 
-    async def _look_after_partitions(self) -> None:
+    async def _rebalance_partitions(self) -> None:
         await self._ownership.rebalance()
-        await self._tend_snoozed()
+        await self._park_snoozed()
         await self.refresh_budgets()
         await self._last_hosts.look(is_quiet=self._is_quiet())
 
-    async def _tend_snoozed(self) -> None:
+    async def _park_snoozed(self) -> None:
         table = self._ownership.table
-        told = sorted(filter(table.has, table.news.to_tend), key=_number)
-        table.news.to_tend.clear()
+        told = sorted(filter(table.has, table.news.to_park), key=_number)
+        table.news.to_park.clear()
         try:
-            await tend_snoozed(self._client, told, self._clock.monotonic_ms(), self._aside.blacklist)
+            await park_snoozed(self._client, told, self._clock.monotonic_ms(), self._aside.blacklist)
         except BaseException:
-            table.news.to_tend.update(told)
+            table.news.to_park.update(told)
             raise
-        table.news.to_tend.update(owned for owned in told if owned.away.hot_max)
+        table.news.to_park.update(owned for owned in told if owned.away.hot_max)
 
     async def refresh_budgets(self) -> None:
         now_ms = self._clock.monotonic_ms()
@@ -129,12 +129,12 @@ class Watch(Loop):
             try:
                 await self._ownership.budgets.refresh()
             except RedisRefusedError:
-                self._reputation.look_again()  # budgets can wait; the rest of this loop cannot
+                self._reputation.mark_stale()  # budgets can wait; the rest of this loop cannot
             except BigcrawlError:
-                self._reputation.look_again()
+                self._reputation.mark_stale()
                 raise
 
-    async def _look_at_rate(self) -> None:
+    async def _check_rate(self) -> None:
         if not self._close_rate.is_on or self._control.is_closed:
             return
         now_ms, speed, reports = self._clock.monotonic_ms(), self._speed.speed, self._membership.reports.values()
@@ -152,15 +152,15 @@ class Watch(Loop):
         else:
             self._close_rate.begin(now_ms)
 
-    async def _look_for_end(self) -> None:
+    async def _check_for_end(self) -> None:
         offered = self._outbox.offered
         self._looked_after = self._workload.moves if self._is_idle() else -1
-        if not (self._is_idle() and self._begin_look()):
+        if not (self._is_idle() and self._begin_check()):
             return
         # Orders may free withheld URLs, so they are read before a crawl counts as finished.
         if await self._control.read() or self._reputation.is_told:
             self._looked_ms, self._activity_then = -STALE_MS, {}
-            look_at_snoozed(self._ownership)
+            schedule_parking(self._ownership)
         elif self._is_idle() and await self._has_finished() and not self._observers.hold_end(self._finish.ended):
             self._progress.record_end(is_certain=offered == self._outbox.offered)
             self._handout.wake_engine()
@@ -170,6 +170,6 @@ class Watch(Loop):
         return await self._finish.look() or (self._finish.is_near and await self._finish.look())
 
     def _end_held_up(self) -> None:
-        is_stuck = self._finish.stuck_looks >= STUCK_LOOKS and not self._ownership.damaged.is_looking
+        is_stuck = self._finish.stuck_passes >= STUCK_LOOKS and not self._ownership.damaged.is_looking
         if is_stuck and self._is_idle() and self._closes_when_empty:
             self._on_fatal(ConfigError(self._finish.holdup))

@@ -74,7 +74,7 @@ async def bring_up(
     )
 
 
-async def begin_anew(client: RedisClient, crawl: str, keys: PartitionKeys, identity: Identity) -> None:
+async def start_over(client: RedisClient, crawl: str, keys: PartitionKeys, identity: Identity) -> None:
     """Mark a partition whose files are lost, and let the next node that starts send the start requests again.
 
     URLs that had ended, or are in Redis, are no longer seen: if a page links to them, they are fetched again.
@@ -93,7 +93,7 @@ async def begin_anew(client: RedisClient, crawl: str, keys: PartitionKeys, ident
     await client.run([scripts.trim_partition(keys, identity, NO_INBOX_ID, 0, anew)])
 
 
-async def go_on_with_older(client: RedisClient, keys: PartitionKeys, identity: Identity, lack: str) -> None:
+async def continue_with_older_files(client: RedisClient, keys: PartitionKeys, identity: Identity, lack: str) -> None:
     """Continue with files that lack data that Redis has dropped."""
     logger.error(
         "%(lack)s: URLs that arrived since are lost until pages link to them again, and pages fetched since are "

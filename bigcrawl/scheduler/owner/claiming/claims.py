@@ -198,9 +198,9 @@ class PartitionReleases:
         empty: list[OwnedPartition] = []
         others: list[OwnedPartition] = []
         for owned in free:
-            (empty if _has_nothing_to_tell(owned) else others).append(owned)
+            (empty if _owes_nothing(owned) else others).append(owned)
         if empty:
-            await self._let_go(empty, [])
+            await self._release_in_redis(empty, [])
         # A few at a time. A node that must exit soon leaves the rest to their leases.
         for start in range(0, len(others), DURABLE_AT_ONCE):
             await self._release_free(others[start : start + DURABLE_AT_ONCE])
@@ -208,9 +208,9 @@ class PartitionReleases:
     async def _release_free(self, free: list[OwnedPartition]) -> None:
         await self._durable_rounds.make_durable(free)
         await self._store.put_last(free)
-        await self._let_go(free, [owned.publish() for owned in free])
+        await self._release_in_redis(free, [owned.publish() for owned in free])
 
-    async def _let_go(self, free: list[OwnedPartition], last_counts: list[scripts.Call[Any]]) -> None:
+    async def _release_in_redis(self, free: list[OwnedPartition], last_counts: list[scripts.Call[Any]]) -> None:
         """Release partitions in Redis. Those with taken URLs there stay, because a take may not have arrived yet."""
         for owned in free:
             owned.drain()
@@ -221,5 +221,5 @@ class PartitionReleases:
                 self._table.remove(owned)
 
 
-def _has_nothing_to_tell(owned: OwnedPartition) -> bool:
+def _owes_nothing(owned: OwnedPartition) -> bool:
     return owned.disk.committed.is_untouched and not (owned.is_damaged or owned.publishing.is_owed)

@@ -57,7 +57,7 @@ class PartitionPolls:
         await self._record_arrivals()
         self._forget_gone()
         by_number, claims = self._table.by_number, self._claims
-        looked = claims.up_to_date(by_number.values() if sees_all else self._to_look_at(now_ms))
+        looked = claims.up_to_date(by_number.values() if sees_all else self._due_for_poll(now_ms))
         over_ms = max(0, self._lease_ms * (OVER_MAX if holds_urls else IDLE_OVER_MAX) - NEXT_BEAT_MS)
         passed_ms, is_cluster = now_ms - self._renewed.oldest_ms, await self._client.is_cluster()
         renewed: set[OwnedPartition] = set()
@@ -89,7 +89,7 @@ class PartitionPolls:
         self._gone = self._membership.gone
         table.news.to_look.update(table.by_number.values() if is_any_missed else table.owned_among(told or ()))
 
-    def _to_look_at(self, now_ms: int) -> set[OwnedPartition]:
+    def _due_for_poll(self, now_ms: int) -> set[OwnedPartition]:
         return self._table.news.to_look.union(self._looked.not_since(now_ms - SLOW_LOOK_MS + NEXT_BEAT_MS))
 
     async def _poll(

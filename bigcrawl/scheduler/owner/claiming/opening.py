@@ -8,7 +8,7 @@ from bigcrawl.exceptions import BigcrawlError, CorruptionError
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.crawl.missing import REFETCH, LostFilesError
 from bigcrawl.scheduler.gates.batcher import QuestionBatcher
-from bigcrawl.scheduler.owner.claiming.bring_up import begin_anew, bring_up, go_on_with_older, inbox_looks
+from bigcrawl.scheduler.owner.claiming.bring_up import bring_up, continue_with_older_files, inbox_looks, start_over
 from bigcrawl.scheduler.owner.durability import Durability
 from bigcrawl.scheduler.owner.hot.due_heap import DueHeap
 from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
@@ -99,9 +99,9 @@ class Opener:
         points = await self._store.put_first(disk, series)
         keys = partition_keys(self._crawl.name, partition)
         if lack and manifest is None:
-            await begin_anew(self._client, self._crawl.name, keys, identity)
+            await start_over(self._client, self._crawl.name, keys, identity)
         elif lack:
-            await go_on_with_older(self._client, keys, identity, lack)
+            await continue_with_older_files(self._client, keys, identity, lack)
         connections = self._config.politeness.host_connections
         in_redis = await bring_up(self._client, self._looks, keys, identity, disk, claim, connections)
         self._crawl_budgets.give_to(disk)
@@ -110,7 +110,7 @@ class Opener:
         )
         if before is not None:
             owned.take_over(before)
-        owned.limit_extra(self._lateness.extra_divisor)
+        owned.set_extra_limit(self._lateness.extra_divisor)
         return owned
 
     def _durability_of(self, disk: Partition, points: StoredPoints | None) -> Durability:

@@ -65,7 +65,7 @@ class AwayHosts:
     def record_changes(self, changes: int) -> None:
         self._changes = changes
 
-    def wants_look(self, now_ms: int) -> bool:
+    def should_poll(self, now_ms: int) -> bool:
         """Whether to read the hosts from Redis: there was a change, or the last read was long ago."""
         if self._changes != self._changes_read:
             return True
@@ -83,7 +83,7 @@ class AwayHosts:
     def record_poll(self, changes: int, now_ms: int) -> None:
         self._changes_read, self._read_ms = changes, now_ms
 
-    def look_again(self) -> None:
+    def poll_again(self) -> None:
         """Read the hosts again at the next poll, because Redis or the blacklist has changed."""
         self._changes_read = -1
 
@@ -142,7 +142,7 @@ class HotSet:
         """Count the hot URLs of hosts that are away, after a step or when these hosts change. May run in a thread."""
         self._next_tries = sum(host in self.by_host for host in self._away.hot_max)
 
-    def limit_extra(self, divisor: int) -> None:
+    def set_extra_limit(self, divisor: int) -> None:
         self.extra_divisor = divisor
 
     def record_offered(self, batch: AdmitBatch, admitted: int) -> None:

@@ -14,7 +14,7 @@ import pytest
 from bigcrawl.exceptions import ConfigError, CorruptionError
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.scheduler.crawl import crawl_record
-from bigcrawl.scheduler.crawl.alike import take_for_spider
+from bigcrawl.scheduler.crawl.alike import record_spider
 from bigcrawl.scheduler.crawl.crawl_record import RECORD_FILE, CrawlRecord, keys_in, new_secret, open_record
 from bigcrawl.scheduler.crawl.deletion import delete_crawl
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
@@ -138,7 +138,7 @@ def test_another_spider_is_refused_by_its_name_before_any_setting(
     async def scenario() -> None:
         await opened(tmp_path, crawl_name, redis_url)
         async with connected(redis_url) as client:
-            await take_for_spider(client, make_config(tmp_path, crawl_name).crawl.replace(spider="one"))
+            await record_spider(client, make_config(tmp_path, crawl_name).crawl.replace(spider="one"))
             with pytest.raises(ConfigError, match=r"belongs to spider 'one'.*give this spider its own BIGCRAWL_CRAWL"):
                 await opened_by("two")
             with pytest.raises(ConfigError, match="BIGCRAWL_PARTITIONS"):

@@ -33,10 +33,10 @@ def test_what_is_there_is_what_was_added_and_not_removed(redis_url: str, crawl_n
         client = RedisClient(redis_url)
         made = Fingerprints(client, crawl_name)
         assert await made.have([1, 2]) == [False, False]
-        assert await made.change(prints(*kept, *removed, kept[0]), prints(*removed)) == len(set(kept))
+        assert await made.update(prints(*kept, *removed, kept[0]), prints(*removed)) == len(set(kept))
         assert await made.have(kept + removed) == [True] * len(kept) + [False] * len(removed)
-        await made.change(prints(*removed[:10]), prints(*kept[:10]))
-        await made.change(prints(*removed[:10]), prints(*kept[:10]))
+        await made.update(prints(*removed[:10]), prints(*kept[:10]))
+        await made.update(prints(*removed[:10]), prints(*kept[:10]))
         assert await made.have(kept + removed) == (
             [False] * 10 + [True] * (len(kept) - 10) + [True] * 10 + [False] * (len(removed) - 10)
         )
@@ -55,7 +55,7 @@ def test_urls_are_forgotten_by_hand(redis_url: str, crawl_name: str) -> None:
         known = [fingerprint_of("scrapy", url) for url in urls]
         await forget_urls(client, crawl_name, urls)
         assert not await client.command("EXISTS", keys.fingerprints)
-        await made.change(prints(*known), prints())
+        await made.update(prints(*known), prints())
         await client.command("HSET", keys.control, FINGERPRINTS, "scrapy")
         await forget_urls(client, crawl_name, urls[:1])
         assert await made.have(known) == [False, True]

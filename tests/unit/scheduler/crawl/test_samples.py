@@ -17,7 +17,7 @@ from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.reply_errors import RedisRefusedError
 from bigcrawl.redisdb.scripts import NOTHING_MADE
 from bigcrawl.scheduler.crawl.history import EVERY_MS, TIME_S, packed, read_history
-from bigcrawl.scheduler.crawl.samples import FRESH, OLD_MAX, ROWS_MAX, Samples, thinned_out
+from bigcrawl.scheduler.crawl.samples import FRESH, OLD_MAX, ROWS_MAX, Samples, samples_to_drop
 from bigcrawl.scheduler.crawl.survey import Survey, survey
 from tests.support.redis_servers.redis_server import PrivateRedis
 from tests.support.sizes import examples
@@ -41,7 +41,7 @@ def kept_of(numbers: range) -> list[int]:
     for number in numbers:
         kept.add(number)
         if len(kept) > ROWS_MAX:
-            kept.difference_update(thinned_out(kept))
+            kept.difference_update(samples_to_drop(kept))
     return sorted(kept)
 
 
@@ -61,14 +61,14 @@ def numbers_of_runs(runs: list[tuple[int, int, int]]) -> set[int]:
 def test_whatever_there_is_at_most_the_bound_is_left(runs: list[tuple[int, int, int]]) -> None:
     """The first stays, and all of the last hour; what is left is not thinned out again."""
     numbers = numbers_of_runs(runs)
-    gone = {*thinned_out(numbers)}
+    gone = {*samples_to_drop(numbers)}
     left = numbers - gone
     assert gone <= numbers
     assert len(left) <= ROWS_MAX
     if numbers:
         assert min(numbers) in left
         assert {number for number in numbers if number > max(numbers) - FRESH} <= left
-    assert not thinned_out(left)
+    assert not samples_to_drop(left)
 
 
 @pytest.mark.parametrize("length", [1, FRESH + 1, ROWS_MAX, ROWS_MAX + 1, 5_000, 9_001])
@@ -85,14 +85,14 @@ def test_crawl_that_goes_on_keeps_its_whole_time_at_half_the_bound_or_more(first
 
 def test_samples_thinned_in_any_order_are_the_same() -> None:
     """A deletion that arrives late deletes nothing that a later one would have kept."""
-    early, late = thinned_out(range(5_000)), thinned_out(range(9_000))
+    early, late = samples_to_drop(range(5_000)), samples_to_drop(range(9_000))
     assert {*early} < {*late}
 
 
 def test_ten_days_are_kept_in_as_many_rows() -> None:
     """Thinning goes by the number of the samples, not by what was kept before. Old ones are twenty minutes apart."""
     days = range(864_000_000 // EVERY_MS)
-    kept = sorted({*days} - {*thinned_out(days)})
+    kept = sorted({*days} - {*samples_to_drop(days)})
     assert OLD_MAX // 2 < len(kept) <= ROWS_MAX
     assert max(later - earlier for earlier, later in itertools.pairwise(kept)) * EVERY_MS <= 20 * 60_000
 

@@ -232,7 +232,7 @@ async def test_word_of_the_end_that_arrives_late_is_not_believed(crawl_name: str
         assert [await check.look() for _ in range(2)] == [False, True]
         said = ("HSET", CrawlKeys(crawl_name).crawl, "finished")
         word = await client.command("HGET", *said[1:])
-        await check.take_back()
+        await check.revoke_end()
         await admit(client, keys, who, "a.example")
         await client.run([scripts.exchange_urls(keys, who, 1, 1, 0, 0)])
         await client.run([scripts.exchange_urls(keys, who, 1, 0, 0, 0, [EndedUrl(0, 0)])])

@@ -10,7 +10,7 @@ from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.scheduler.crawl.joined_crawl import Arrivals
 from bigcrawl.scheduler.gates.address_check import AddressCheck, LookupLimits
 from bigcrawl.scheduler.gates.delays import HostDelays
-from bigcrawl.scheduler.gates.passages import GatePassages, PolitenessSpaces
+from bigcrawl.scheduler.gates.passages import HostGates, PolitenessSpaces
 from bigcrawl.scheduler.gates.robots import RobotsGate
 from bigcrawl.scheduler.gates.robots_redirects import RobotsRedirects
 from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
@@ -69,7 +69,7 @@ class Gates:
             self.unidentified.append,
         )
         spaces = PolitenessSpaces(config.pace, paces, lambda host: host)
-        self.passages = GatePassages("node", client, clock, paces, spaces, config.crawl.name)
+        self.passages = HostGates("node", client, clock, paces, spaces, config.crawl.name)
 
     def starts(self, try_start: Callable[[tuple[Space, ...], int], int] = lambda gaps, until_ms: 0) -> FetchStarts:
         """When fetches may start; the speed is not limited."""

@@ -420,7 +420,7 @@ def test_url_that_was_fetched_elsewhere_ends(tmp_path: Path, crawl_name: str, re
             for held, payload in ((old, None), (new, None), (again, {"dont_filter": True})):
                 held.fields = held.fields._replace(body=msgpack.packb([held.url, 1, payload]), flags=UNCHECKED)
             prints = np.array([fingerprint_of("scrapy-redis", old.url)], np.uint64)
-            await g.fingerprints.change(prints, np.empty(0, np.uint64))
+            await g.fingerprints.update(prints, np.empty(0, np.uint64))
             assert ("up", 1, "elsewhere") not in await g.ask(old), "nothing was imported"
             g.elsewhere.adopt(b"scrapy-redis")
             assert await g.ask(old) == [("up", 1, "elsewhere")], "also if it has been back on disk"

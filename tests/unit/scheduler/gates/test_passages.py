@@ -36,7 +36,7 @@ class Entrance:
     async def start_ms(self, address: str, due_ms: int, grant: str) -> int:
         """When a fetch of a host on that server may start."""
         lines = self.passages.lines(address, "a.example", grant)
-        return (await self.passages.passage(lines, due_ms, grant)).at_ms
+        return (await self.passages.wait_for_starts(lines, due_ms, grant)).at_ms
 
     async def turn_ms(self, address: str, grant: str) -> int:
         """When a fetch may start or, if it is sent away, when its turn to ask again comes."""
@@ -143,14 +143,14 @@ def test_fetch_passes_the_gates_of_its_spaces_and_of_its_server(tmp_path: Path, 
         busy = passages.lines("192.0.2.81", "other.example", "http://other.example/")
         lines = passages.lines("192.0.2.81", "spaced.example", "http://spaced.example/")
         assert lines.gaps == (("192.0.2.81", 400), ("pld spaced.example", 300))
-        first = await passages.passage(busy, 0, "first")
-        passage = await passages.passage(lines, 0, "second")
-        assert passage.at_ms == passage.of_server.at_ms
-        assert 400 <= passage.at_ms - first.at_ms < 800
-        assert passage.of_spaces.at_ms == passage.at_ms
-        assert passage.of_spaces.misses == 0
+        first = await passages.wait_for_starts(busy, 0, "first")
+        granted = await passages.wait_for_starts(lines, 0, "second")
+        assert granted.at_ms == granted.of_server.at_ms
+        assert 400 <= granted.at_ms - first.at_ms < 800
+        assert granted.of_spaces.at_ms == granted.at_ms
+        assert granted.of_spaces.misses == 0
         elsewhere = passages.lines("192.0.2.82", "spaced.example", "http://spaced.example/x")
-        assert 300 <= (await passages.passage(elsewhere, 0, "third")).at_ms - passage.at_ms < 600
+        assert 300 <= (await passages.wait_for_starts(elsewhere, 0, "third")).at_ms - granted.at_ms < 600
 
     run(tmp_path, redis_url, story, server_delay=0.4, pld_delay=0.3)
 
@@ -162,15 +162,15 @@ def test_start_in_a_space_is_kept_for_who_must_wait_for_its_server(tmp_path: Pat
         passages = entrance.passages
         busy = passages.lines("192.0.2.84", "other.test", "http://other.test/")
         lines = passages.lines("192.0.2.84", "kept.test", "http://kept.test/")
-        await passages.passage(busy, 0, "first")
+        await passages.wait_for_starts(busy, 0, "first")
         with pytest.raises(Closed) as closed:
-            await passages.passage(lines, 0, "second")
+            await passages.wait_for_starts(lines, 0, "second")
         for name in ("third", "fourth"):  # which now wait for the space
             with pytest.raises(Closed):
-                await passages.passage(passages.lines("192.0.2.85", "kept.test", "http://kept.test/"), 0, name)
+                await passages.wait_for_starts(passages.lines("192.0.2.85", "kept.test", "http://kept.test/"), 0, name)
         await asyncio.sleep(closed.value.retry_ms / 1000)
-        passage = await passages.passage(lines, 0, "second")
-        assert passage.of_spaces.granted_ms == pytest.approx(passage.of_server.granted_ms, abs=1_000)
+        granted = await passages.wait_for_starts(lines, 0, "second")
+        assert granted.of_spaces.granted_ms == pytest.approx(granted.of_server.granted_ms, abs=1_000)
 
     run(tmp_path, redis_url, story, server_delay=1.2, pld_delay=4)
 
@@ -180,8 +180,8 @@ def test_fetch_without_gates_passes_at_once(tmp_path: Path, redis_url: str) -> N
 
     async def story(entrance: Entrance) -> None:
         lines = entrance.passages.lines("192.0.2.83", "a.example", "http://a.example/")
-        passage = await entrance.passages.passage(lines, 70, "url")
+        granted = await entrance.passages.wait_for_starts(lines, 70, "url")
         assert lines.gaps == ()
-        assert (passage.at_ms, passage.until_ms, passage.misses) == (70, ANY_TIME.until_ms, 0)
+        assert (granted.at_ms, granted.until_ms, granted.misses) == (70, ANY_TIME.until_ms, 0)
 
     run(tmp_path, redis_url, story)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, EndedUrl, HostNews, news_of_answer, news_of_move
+from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, EndedUrl, HostEffect, effect_of_answer, effect_of_move
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.member import order_of, unpack_member
 from bigcrawl.scheduler.records.outcomes import ABORTED
@@ -128,7 +128,7 @@ def test_retry_replaces_the_member_and_goes_behind_the_others(desk: Desk) -> Non
     held = desk.started()
     held.outcome, held.next_try, held.next_order = "status:500", b"1:again", 77
     desk.handout.fetches.end(held)
-    assert desk.ended() == [EndedUrl(1, 1_000, b"1:again", "retried:status:500", 0, news_of_answer(77))]
+    assert desk.ended() == [EndedUrl(1, 1_000, b"1:again", "retried:status:500", 0, effect_of_answer(77))]
 
 
 @pytest.mark.parametrize("outcome", ["status:429", "status:503", "error:timeout", "error:refused", "error:dns"])
@@ -148,9 +148,9 @@ def test_failure_of_the_host_is_told_to_be_counted(desk: Desk, outcome: str) -> 
     assert not desk.handout.health.is_failing(fine.host, 9)
     rest_ms = 2_000 if outcome == "status:503" else 1_000
     assert [(end.delay_ms, end.news) for end in desk.ended()] == [
-        (rest_ms, HostNews(outcome, 77, *BACKOFF)),
-        (rest_ms, HostNews(outcome, "", *BACKOFF)),
-        (1_000, news_of_answer()),
+        (rest_ms, HostEffect(outcome, 77, *BACKOFF)),
+        (rest_ms, HostEffect(outcome, "", *BACKOFF)),
+        (1_000, effect_of_answer()),
     ]
 
 
@@ -160,7 +160,7 @@ def test_host_rests_as_long_as_it_asks_for(desk: Desk) -> None:
     held.outcome, held.retry_after_ms = "status:429", 5_000_000
     desk.handout.fetches.end(held)
     assert [(end.delay_ms, end.news) for end in desk.ended()] == [
-        (5_000_000, HostNews("status:429", "", 5_000_000, *BACKOFF[1:])),
+        (5_000_000, HostEffect("status:429", "", 5_000_000, *BACKOFF[1:])),
     ]
 
 
@@ -173,7 +173,7 @@ def test_what_is_not_the_hosts_failure_is_not_counted(desk: Desk, outcome: str) 
     held.outcome = outcome
     desk.handout.fetches.end(held)
     is_answer = outcome in ("error:dataloss", "error:too-large")
-    assert [end.news for end in desk.ended()] == [news_of_answer() if is_answer else NO_NEWS]
+    assert [end.news for end in desk.ended()] == [effect_of_answer() if is_answer else NO_NEWS]
     assert not desk.handout.health.is_failing(held.host, 9)
 
 
@@ -183,8 +183,8 @@ def test_what_a_door_or_robots_said_goes_with_the_return(desk: Desk) -> None:
         held = desk.taken(seq)
         held.record_host_report(said)
         desk.handout.give_back(held, 500)
-    failed = HostNews("dns", order_of(-1, 1), *BACKOFF)
-    assert [end.news for end in desk.ended()] == [failed, news_of_answer(), NO_NEWS]
+    failed = HostEffect("dns", order_of(-1, 1), *BACKOFF)
+    assert [end.news for end in desk.ended()] == [failed, effect_of_answer(), NO_NEWS]
 
 
 def test_url_the_engine_dropped_is_counted(desk: Desk) -> None:
@@ -295,7 +295,7 @@ def test_urls_that_are_tried_again_are_put_off_behind_their_hosts_others(desk: D
     assert end is not None
     member = unpack_member(end.member)
     assert (member.priority, member.seq, member.attempts) == (-1, 3, 1)
-    assert end._replace(member=b"") == EndedUrl(3, 1_250, b"", "put_off", 0, news_of_move(order_of(-1, 3)))
+    assert end._replace(member=b"") == EndedUrl(3, 1_250, b"", "put_off", 0, effect_of_move(order_of(-1, 3)))
 
 
 def test_hosts_whose_pages_fail_one_after_the_other_are_put_off(desk: Desk) -> None:

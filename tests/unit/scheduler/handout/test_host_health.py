@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.politeness.backoff_policy import BackoffPolicy
-from bigcrawl.redisdb.scripts import ANSWERS, news_of_move
+from bigcrawl.redisdb.scripts import ANSWERS, effect_of_move
 from bigcrawl.scheduler.handout.host_health import (
     HOSTS_REMEMBERED,
     PAGES_MAX,
@@ -121,7 +121,9 @@ def test_port_where_nobody_listens_is_not_its_host(fetches: Fetches) -> None:
     ends = [fetches.robots(page, "robots") for page in range(5)]
     assert not any(map(says_failure, ends))
     assert [end.delay_ms for end in ends] == [1_000] * 5
-    assert all(end.news == news_of_move(order_of(-1, end.seq)) for end in ends), "its URL goes behind the host's others"
+    assert all(end.news == effect_of_move(order_of(-1, end.seq)) for end in ends), (
+        "its URL goes behind the host's others"
+    )
 
 
 @pytest.mark.parametrize("outcome", ["status:500", "error:dataloss"])

@@ -256,7 +256,7 @@ def test_no_lane_opens_where_pages_ask_for_more(tmp_path: Path) -> None:
     """A line that is there goes back, and unused hosts are forgotten as before."""
     pace = Pace(tmp_path)
     pace.open(urls=3)
-    pace.lanes.keep_shut()
+    pace.lanes.disable()
     assert pace.given_back() == [3, 4]
     for _ in range(2):
         pace.clock.advance(LOOK_MS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bigcrawl.scheduler.handout.missed_starts import ASKING_MAX
-from bigcrawl.scheduler.records.at_gates import Passage, Start
+from bigcrawl.scheduler.records.at_gates import GrantedStarts, Start
 from tests.unit.scheduler.handout.desk import Desk
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ def test_start_that_was_missed_is_asked_for_again(tmp_path: Path) -> None:
     asked = desk.asked_again
     punctual, late = desk.taken(1, "192.0.2.1"), desk.taken(2, "192.0.2.2")
     desk.clock.advance(10_000)
-    punctual.passage, late.passage = (
-        Passage(of_server=Start(9_900, 10_000, 1)),
-        Passage(of_server=Start(9_899, 9_999, 1)),
+    punctual.granted, late.granted = (
+        GrantedStarts(of_server=Start(9_900, 10_000, 1)),
+        GrantedStarts(of_server=Start(9_899, 9_999, 1)),
     )
     desk.handout.admit(punctual)
     desk.handout.admit(late)
@@ -30,7 +30,7 @@ def test_start_that_was_missed_is_asked_for_again(tmp_path: Path) -> None:
     desk.clock.advance(2_000)
     other = desk.taken(3, "192.0.2.3")
     desk.handout.admit(other)
-    late.passage = Passage(of_server=Start(12_000, 12_100, 2, misses=1))
+    late.granted = GrantedStarts(of_server=Start(12_000, 12_100, 2, misses=1))
     desk.handout.admit(late)
     assert [desk.handout.buffer.pop(), desk.handout.buffer.pop()] == [late, other]
     assert asked == [late]
@@ -45,13 +45,13 @@ def test_no_more_missed_starts_are_asked_for_than_can_be_used(tmp_path: Path) ->
     desk.clock.advance(10_000)
     urls = [desk.taken(seq, f"192.0.2.{seq}") for seq in range(1, ASKING_MAX + 3)]
     for held in urls:
-        held.passage = Passage(of_server=Start(9_000, 9_100, 1))
+        held.granted = GrantedStarts(of_server=Start(9_000, 9_100, 1))
         desk.handout.admit(held)
     assert desk.handout.buffer.pop() is None
     assert asked == urls[:ASKING_MAX]
     woken.clear()
     first, second = asked[:2]
-    first.passage = Passage(of_server=Start(10_000, 10_100, 2, misses=1))
+    first.granted = GrantedStarts(of_server=Start(10_000, 10_100, 2, misses=1))
     desk.handout.admit(first)
     punctual = desk.taken(100, "192.0.2.200")
     desk.handout.admit(punctual)

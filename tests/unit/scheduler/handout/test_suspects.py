@@ -124,7 +124,7 @@ def test_trial_that_lasts_makes_way_later_the_more_speaks_against_it(desk: Caref
     desk.clock.advance(1)
     assert desk.handout.suspects.in_flight_too_long(30) == [lone]
     assert desk.handout.suspects.is_lone(lone)
-    desk.handout.suspects.let_others_go_on(lone)
+    desk.handout.suspects.resume_others(lone)
     assert desk.pop_all() == [other]
     desk.handout.fetches.end(lone)
     assert len(desk.handout.suspects) == 0

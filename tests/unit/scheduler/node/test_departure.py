@@ -126,7 +126,7 @@ def test_last_words_take_as_long_as_nobody_waits(
             node = await w.joined()
             await seed(w, node, *PAGES)
             await node.pump.turn()
-            asked, is_alive, say_alive = 0, asyncio.Event(), node.beat._say_alive
+            asked, is_alive, say_alive = 0, asyncio.Event(), node.beat._beat_if_due
             release = node.ownership.releases.release
 
             async def say_alive_and_tell() -> None:
@@ -144,7 +144,7 @@ def test_last_words_take_as_long_as_nobody_waits(
                 asked += is_alive.is_set()
                 return looks is None or asked < looks
 
-            monkeypatch.setattr(node.beat, "_say_alive", say_alive_and_tell)
+            monkeypatch.setattr(node.beat, "_beat_if_due", say_alive_and_tell)
             monkeypatch.setattr(node.ownership.releases, "release", release_slowly)
             last = await node.departure.close(has_time)
             assert last is not None

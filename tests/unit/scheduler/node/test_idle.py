@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 ASKED = (
     (StepSchedule, "wants_step"),
     (StepSchedule, "wants_outcomes"),
-    (StepSchedule, "next_look_ms"),
+    (StepSchedule, "next_check_ms"),
     (Durability, "due_ms"),
-    (AwayHosts, "wants_look"),
+    (AwayHosts, "should_poll"),
 )
 WAITS = {"host_delay": 900, "in_process_max": 4}
 WATCHED_S = 60

@@ -519,7 +519,7 @@ def test_time_in_which_a_node_is_paused_closes_no_crawl(tmp_path: Path, crawl_na
                     for each in w.nodes:
                         await each.parts.heartbeat.send()
                     for each in w.nodes:
-                        await each.watch._look_at_rate()
+                        await each.watch._check_rate()
                 return node.parts.control.is_closed
 
             assert not await pass_s(120)

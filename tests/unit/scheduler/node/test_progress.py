@@ -27,7 +27,7 @@ class Finish:
     async def is_announced(self, seen: Survey) -> bool:
         return True
 
-    async def take_back(self) -> None:
+    async def revoke_end(self) -> None:
         self.taken_back += 1
 
 
@@ -104,13 +104,13 @@ def test_end_that_was_told_too_soon_is_taken_back_once(tmp_path: Path) -> None:
         progress.record_end(is_certain=False)
         assert not progress.is_finished
         for _ in range(2):
-            await progress.take_back_end()
+            await progress.revoke_end()
         assert finish.taken_back == 1
         progress.record_end(is_certain=True)
-        await progress.take_back_end()
+        await progress.revoke_end()
         assert (progress.is_finished, finish.taken_back) == (True, 1)
         progress.go_on()
-        await progress.take_back_end()
+        await progress.revoke_end()
         assert (progress.is_finished, finish.taken_back) == (False, 2)
 
     asyncio.run(scenario())

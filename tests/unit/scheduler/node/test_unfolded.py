@@ -33,7 +33,7 @@ def test_what_owners_have_merged_is_counted_no_more(crawl_name: str, redis_url: 
             for number in range(1, 13):
                 unfolded.note(0, f"7-{number}", 5)
             unfolded.note(1, "7-1", 100)
-            assert (unfolded.urls, unfolded.is_full, unfolded.wants_look) == (160, True, True)
+            assert (unfolded.urls, unfolded.is_full, unfolded.should_poll) == (160, True, True)
             await unfolded.look(client)
             assert unfolded.urls == 160, "nobody has merged anything"
             await fold(client, crawl_name, 0, "7-9")
@@ -42,7 +42,7 @@ def test_what_owners_have_merged_is_counted_no_more(crawl_name: str, redis_url: 
             await fold(client, crawl_name, 0, "7-12")
             await fold(client, crawl_name, 1, "8-0")
             await unfolded.look(client)
-            assert (unfolded.urls, unfolded.wants_look) == (0, False)
+            assert (unfolded.urls, unfolded.should_poll) == (0, False)
 
     asyncio.run(scenario())
 

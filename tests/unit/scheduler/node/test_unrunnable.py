@@ -197,8 +197,8 @@ async def test_a_node_with_the_method_takes_over_from_one_without(
         for _ in range(STUCK_LOOKS):
             await made.turn(old, 1)
             await made.turn(new, 1)
-        assert old.parts.progress.finish.stuck_looks >= STUCK_LOOKS
-        assert new.parts.progress.finish.stuck_looks == 0
+        assert old.parts.progress.finish.stuck_passes >= STUCK_LOOKS
+        assert new.parts.progress.finish.stuck_passes == 0
         await old.departure.close()
         await new.steer.turn()  # hears that a node has left
         fetched += await run(made, new, 24)

@@ -9,7 +9,7 @@ import pytest
 from bigcrawl.exceptions import StaleCallError, TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.owner import reconciliation
-from bigcrawl.scheduler.owner.parking import tend_snoozed
+from bigcrawl.scheduler.owner.parking import park_snoozed
 from tests.support.redis_servers.lost_replies import LostReplies, once
 from tests.unit.scheduler.gates.test_speed import awaited
 from tests.unit.scheduler.world import queued, world
@@ -70,7 +70,7 @@ async def test_lost_reply_of_parking_leaves_no_wrong_count(
         await snooze(node, mine)
         losing = LostReplies(node.parts.crawl.client, once("park_urls"), is_late=is_late)
         with pytest.raises(TransientStoreError):
-            await tend_snoozed(node.parts.crawl.client, [mine], w.clock.monotonic_ms())
+            await park_snoozed(node.parts.crawl.client, [mine], w.clock.monotonic_ms())
         assert node.parts.crawl.client.in_doubt == {0}
         await node.ownership.reconciliation.settle_doubts()
         assert mine.hot.by_host == await hot_in_redis(node, mine) == {HOST: 6 if is_late else 1}

@@ -10,7 +10,7 @@ import pytest
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.crawl_clock import FORGETTABLE_MS
 from bigcrawl.scheduler.owner.inbox import MovedUrls
-from bigcrawl.scheduler.owner.parking import tend_snoozed
+from bigcrawl.scheduler.owner.parking import park_snoozed
 from tests.unit.scheduler.gates.test_speed import awaited
 from tests.unit.scheduler.owner.test_doubt import HOST, PAGES, begun, snooze
 from tests.unit.scheduler.world import World, world
@@ -61,7 +61,7 @@ async def test_parked_urls_are_fetched_once(tmp_path: Path, crawl_name: str, red
         node, mine = await begun(w, *PAGES)
         memory = await Memory(w).keep()
         await snooze(node, mine)
-        await tend_snoozed(node.parts.crawl.client, [mine], w.clock.monotonic_ms())
+        await park_snoozed(node.parts.crawl.client, [mine], w.clock.monotonic_ms())
         assert mine.hot.by_host == {HOST: 1}
         if is_merged:
             w.clock.advance(5_000)

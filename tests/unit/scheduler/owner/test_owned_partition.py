@@ -512,8 +512,8 @@ def test_more_room_for_extra_urls_ends_a_stall(tmp_path: Path) -> None:
     )
     mine.schedule.record_fold(5, is_vain=True)
     assert (mine.hot.room, mine.hot.extra_room) == (HOT - 5, HOT - 5)
-    mine.limit_extra(4)
+    mine.set_extra_limit(4)
     assert (mine.hot.room, mine.hot.extra_room, mine.schedule.is_stalled) == (HOT - 5, HOT // 4 - 5, True)
-    mine.limit_extra(2)
+    mine.set_extra_limit(2)
     assert mine.hot.extra_room == HOT // 2 - 5
     assert not mine.schedule.is_stalled

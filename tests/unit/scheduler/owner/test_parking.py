@@ -293,7 +293,7 @@ def test_rounds_are_bounded(tmp_path: Path, crawl_name: str, redis_url: str, mon
             left: list[int] = []
             while mine.hot.by_host[DEAD] or not left:
                 mine.away.record_changes(1)
-                await snoozed.tend_snoozed(node.parts.crawl.client, [mine], 0)
+                await snoozed.park_snoozed(node.parts.crawl.client, [mine], 0)
                 left.append(await in_redis(w, node))
                 if len(left) > 10:
                     break

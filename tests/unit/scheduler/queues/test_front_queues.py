@@ -104,7 +104,7 @@ def test_queues_are_found_again(front: FrontQueues) -> None:
 
 
 def front_of(queues: Queues, number: int, *older: int) -> FrontQueues:
-    return FrontQueues(queues, "queue-3", Selector(levels=Levels.of_number(number)).with_older(older))
+    return FrontQueues(queues, "queue-3", Selector(levels=Levels.of_number(number)).with_older_levels(older))
 
 
 @each("number", range(1, 65))

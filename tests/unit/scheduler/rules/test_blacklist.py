@@ -65,13 +65,13 @@ def test_a_url_that_was_set_aside_for_its_address_stays_until_ranges_change() ->
     [url] = queued("http://example.com/")
     before = blacklist("192.0.2.0/24", "b.org")
     flags = UNCHECKED | (2 ** len(KINDS) - 1) << TRAITS_SHIFT
-    marked = url._replace(flags=before.with_mark(flags, by_address=True))
+    marked = url._replace(flags=before.mark_flags(flags, by_address=True))
     assert marked.flags % (1 << RANGES_SHIFT) == flags
     assert before.withholds(marked)
     assert blacklist("192.0.2.0/24").withholds(marked)
     assert not blacklist("192.0.2.0/24", "198.51.100.0/24").withholds(marked)
     assert not NOTHING.withholds(marked)
-    assert before.with_mark(marked.flags, by_address=False) == flags
+    assert before.mark_flags(marked.flags, by_address=False) == flags
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_seed_at_a_closed_address_stays_until_the_settings_open_others() -> None
     """Without an entry too; where all is open nothing is asked of a queued URL."""
     some, other = (Blacklist((), SUFFIXES.pld, opened) for opened in ("", "10.0.0.0/8"))
     [url] = queued("http://a.com/")
-    kept = url._replace(flags=some.with_mark(url.flags, by_address=True))
+    kept = url._replace(flags=some.mark_flags(url.flags, by_address=True))
     assert some.withholding_check is not None
     assert other.withholding_check is not None
     assert [some.withholding_check(kept), some.withholding_check(url), other.withholding_check(kept), bool(some)] == [

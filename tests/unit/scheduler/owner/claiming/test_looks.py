@@ -63,6 +63,6 @@ def test_lost_partition_is_kept_in_no_news(tmp_path: Path, crawl_name: str, redi
             table.record_owed(lost)
             table.record_files(lost)
             news = table.news
-            assert lost not in news.to_step | news.to_keep | news.to_look | news.to_tend
+            assert lost not in news.to_step | news.to_keep | news.to_look | news.to_park
 
     asyncio.run(scenario())

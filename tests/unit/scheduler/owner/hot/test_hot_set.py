@@ -46,7 +46,7 @@ def test_room_is_what_is_left_of_the_hot_set(
 ) -> None:
     """No more than a batch; extra URLs have their part of it."""
     hot = HotSet(urls_max, AwayHosts(), {"a": urls})
-    hot.limit_extra(divisor)
+    hot.set_extra_limit(divisor)
     assert (hot.room, hot.extra_room) == (room, extra_room)
 
 
@@ -82,17 +82,17 @@ def test_batches_that_are_confirmed_are_not_kept() -> None:
 def test_hosts_that_are_away_are_read_when_their_count_changes_and_now_and_then() -> None:
     """At first, after a change, after a minute while there are any, and when somebody asks for it."""
     away = AwayHosts()
-    assert away.wants_look(0)
+    assert away.should_poll(0)
     away.record_poll(away.change_count, 0)
-    assert not away.wants_look(10 * LOOK_MS), "nobody is away"
+    assert not away.should_poll(10 * LOOK_MS), "nobody is away"
     away.record_changes(3)
-    assert away.wants_look(0)
+    assert away.should_poll(0)
     away.replace_hosts({"a": 1, "given-up": 0})
     away.record_poll(3, 1_000)
-    assert not away.wants_look(1_000 + LOOK_MS - 1)
-    assert away.wants_look(1_000 + LOOK_MS)
-    away.look_again()
-    assert away.wants_look(1_000)
+    assert not away.should_poll(1_000 + LOOK_MS - 1)
+    assert away.should_poll(1_000 + LOOK_MS)
+    away.poll_again()
+    assert away.should_poll(1_000)
 
 
 def test_a_change_during_a_look_is_not_lost() -> None:
@@ -102,7 +102,7 @@ def test_a_change_during_a_look_is_not_lost() -> None:
     known = away.change_count
     away.record_changes(2)
     away.record_poll(known, 0)
-    assert away.wants_look(0)
+    assert away.should_poll(0)
 
 
 def test_hosts_that_may_have_no_url_are_given_up() -> None:
