@@ -49,7 +49,9 @@ def read_rules(path: str) -> tuple[RulesLine, ...]:
     try:
         stat = Path(path).stat()
         if stat.st_size > BYTES_MAX:
-            raise ConfigError(f"BIGCRAWL_RULES is {path!r}, a file of {stat.st_size:,} bytes; {BYTES_MAX:,} may be")
+            raise ConfigError(
+                f"BIGCRAWL_RULES is {path!r}, a file of {stat.st_size:,} bytes; at most {BYTES_MAX:,} are allowed"
+            )
         return _read(path, (stat.st_mtime_ns, stat.st_size))
     except (OSError, ValueError) as error:
         raise ConfigError(f"BIGCRAWL_RULES is {path!r}, a file that cannot be read: {error}") from None
@@ -59,7 +61,7 @@ def read_rules(path: str) -> tuple[RulesLine, ...]:
 def _read(path: str, _version: tuple[int, int]) -> tuple[RulesLine, ...]:
     rows = tuple(_rows(path, read_text(Path(path))))
     if len(rows) > LINES_MAX:
-        raise ConfigError(f"{path} has {len(rows):,} rules; {LINES_MAX:,} may be")
+        raise ConfigError(f"{path} has {len(rows):,} rules; at most {LINES_MAX:,} are allowed")
     seen: dict[str, int] = {}
     for row in rows:
         if (first := seen.setdefault(row.name, row.number)) != row.number:
@@ -81,20 +83,20 @@ def _rows(path: str, text: str) -> Iterator[RulesLine]:
         for word in words:
             found = _WORD.fullmatch(word)
             if found is None:
-                raise ConfigError(f"{where} has {word!r}; must be a name, and then words such as budget=500")
+                raise ConfigError(f"{where} has {word!r}; a line must be a name, followed by words such as budget=500")
             limit, value = found.groups()
             table = tables.setdefault(_TABLE_OF.get(limit, BUDGETS), {})
             if limit in table:
                 raise ConfigError(f"{where} has {limit} twice")
             table[limit] = value if _TABLE_OF.get(limit) == PAGES else _number(value)
         if not tables:
-            raise ConfigError(f"{where} says nothing of {name!r}; must go on with words such as budget=500")
+            raise ConfigError(f"{where} sets nothing for {name!r}; words such as budget=500 must follow the name")
         yield RulesLine(number, name, tables)
 
 
 def _split(written: str) -> list[str]:
     if written.count('"') % 2:
-        raise ValueError("a quotation has no end")
+        raise ValueError("a quotation mark is not closed")
     return [word.replace('"', "") for word in _find_words(written)]
 
 

@@ -132,7 +132,9 @@ def look_of(name: str, query: Mapping[str, Sequence[str]]) -> ActionCall:
     options = {option: values[-1] for option, values in query.items() if option != "word"}
     _check_arguments(name, words, options, look.options)
     if len(words) > look.words_max:
-        raise ConfigError(f"{name} takes {look.words_max or 'no'} word here; a change is sent by POST, with the token")
+        raise ConfigError(
+            f"{name} takes at most {look.words_max} words in a GET; send a change by POST, with the token"
+        )
     for option, most in (("limit", LISTED_MAX), ("first", FIRST_MAX)):
         if option in options and not (options[option].isdecimal() and int(options[option]) <= most):
             raise ConfigError(f"{option} is {options[option][:20]!r}; must be a number from 0 to {most}")

@@ -136,7 +136,7 @@ def unpacked_by(encoding: bytes, body: bytes, max_size: int) -> tuple[bytes, boo
         encoding = b"zstd"
     is_long = encoding == b"zstd" and len(body) > FEW_PARTS_BYTES
     if is_long and body.count(_ZSTD) + body.count(_SKIPPABLE) > PARTS_MAX:
-        raise ValueError(f"it has more than {PARTS_MAX} parts")
+        raise ValueError(f"its compressed body has more than {PARTS_MAX} parts")
     if encoding == b"deflate" and body and not is_binary(body):
         return body, True  # some texts are raw deflate of something
     try:

@@ -176,7 +176,10 @@ class LinksMiddleware:
                     self._crawler.engine.crawl(output)
                 elif output is not None:
                     kind = type(output).__name__
-                    logger.error("%(method)s gave a %(kind)s", {"method": SITEMAPS_METHOD, "kind": kind})
+                    logger.error(
+                        "%(method)s yielded a %(kind)s, which is neither links nor a request",
+                        {"method": SITEMAPS_METHOD, "kind": kind},
+                    )
         except Exception:
             logger.exception("%(method)s failed for %(url)s", {"method": SITEMAPS_METHOD, "url": robots_url})
 

@@ -170,12 +170,12 @@ class PageTurn:
         if known is None:
             async with self._gates.loans.borrow(host, url) as loan:
                 if loan is None:
-                    raise PageRequestRefusedError(f"{host} is busy, or closed")
+                    raise PageRequestRefusedError(f"the host {host} is busy or closed")
                 known = robots.known_rules(authority) or await robots.learn_rules(authority, loan)
             _require_allowed(known, url)
         async with self._gates.loans.borrow(host, url) as loan:
             if loan is None:
-                raise PageRequestRefusedError(f"{host} is busy, or closed")
+                raise PageRequestRefusedError(f"the host {host} is busy or closed")
             loan.rest_at_least(max(robots.rest_ms(authority), self._node.handout.paces.host_delay_ms(host)))
             response = await self._send(request, host, loan.gaps)
             loan.rest_at_least(self._requested_wait_ms(response))

@@ -48,9 +48,9 @@ class OriginSharing:
             try:
                 await self.exchange(node.crawl.client, node.crawl.config.crawl.name, node.node_id)
             except BigcrawlError as error:
-                logger.debug("copies of other nodes are not known: %(error)s", {"error": error})
+                logger.debug("copies that other nodes have stored are unknown: %(error)s", {"error": error})
             except Exception:
-                logger.exception("copies of other nodes are not known from now on")
+                logger.exception("copies that other nodes have stored are unknown from now on")
                 return
 
     async def exchange(self, client: RedisClient, crawl: str, node: str) -> None:

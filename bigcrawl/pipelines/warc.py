@@ -224,7 +224,7 @@ class WarcPipeline:
             self.writes.write(item(record_id, self._clock.now_ms()))
         except Exception:
             self._stats_buffer.inc_value("bigcrawl/warc/write_errors")
-            logger.exception("what belongs to %(url)s is not stored", {"url": request.url})
+            logger.exception("a record about %(url)s is not stored", {"url": request.url})
 
     def original_of(self, request: Request) -> str:
         """Return the URL of a page with the same status and body as the request's answer; empty if unknown."""
@@ -266,7 +266,9 @@ class WarcPipeline:
         try:
             found = await run_in_thread(self._recover_others)
         except Exception:
-            logger.exception("files of earlier runs in %(directory)s", {"directory": self._directory})
+            logger.exception(
+                "recovering the files of earlier runs in %(directory)s failed", {"directory": self._directory}
+            )
             return
         for file in found:
             logger.info(
@@ -278,7 +280,7 @@ class WarcPipeline:
         try:
             await run_in_thread(self._indexer.add_missing, self._directory)
         except OSError as error:
-            logger.warning("files without an index are not looked for: %(error)s", {"error": error})
+            logger.warning("the search for files without an index failed: %(error)s", {"error": error})
         self._ship()
 
     def _recover_others(self) -> list[RecoveredFile]:

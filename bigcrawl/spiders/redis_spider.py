@@ -114,7 +114,7 @@ class RedisMixin:
         try:
             key = name % {"name": spider.name}
         except (TypeError, ValueError, KeyError) as error:
-            raise ConfigError(f"redis_key is {name!r}: only %(name)s may stand in it ({error})") from None
+            raise ConfigError(f"redis_key is {name!r}: the only placeholder allowed is %(name)s ({error})") from None
         self.redis_key = key
         self.redis_encoding = self.redis_encoding or settings.get("REDIS_ENCODING") or "utf-8"
         size = _parse_number("redis_batch_size", self.redis_batch_size, BATCH_SIZE, least=1)
@@ -155,7 +155,7 @@ def _parse_number(name: str, value: object, default: object, *, least: int) -> i
             return number
     except (TypeError, ValueError):
         pass
-    raise ConfigError(f"{name} is {chosen!r}: it must be a whole number from {least} on")
+    raise ConfigError(f"{name} is {chosen!r}: it must be a whole number of at least {least}")
 
 
 def _require_scheduler(crawler: Crawler) -> None:

@@ -71,7 +71,7 @@ class Seeds:
                     if text and not text.startswith("#"):
                         yield text
         except ValueError as error:
-            raise ConfigError(f"seeds={self.text!r} is no list of URLs: {error}") from None
+            raise ConfigError(f"seeds={self.text!r} is not a list of URLs: {error}") from None
 
     def url_batches(self) -> Iterator[list[str]]:
         """Yield canonical URLs in batches; invalid ones are logged and skipped. Raises what `read_lines` raises."""

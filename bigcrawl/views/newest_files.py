@@ -121,8 +121,8 @@ def newest_files(
         else:
             return fetched
     raise TransientStoreError(
-        f"the points of partition {partition} in {crawl.config.store.url} are replaced faster than they can be read: "
-        f"try again, and if that fails, pause the crawl first (scrapy frontier pause)"
+        f"the durable points of partition {partition} in {crawl.config.store.url} are replaced faster than "
+        f"they can be read: try again, and if that fails, pause the crawl first (scrapy frontier pause)"
     )
 
 

@@ -191,7 +191,7 @@ def _keep_damaged(file: BinaryIO, damaged: list[_Range], target: Path, files: Fi
         copy = target.with_name(f"{target.name}{DAMAGED_SUFFIX}.{number}")
     _copy_to(copy, file, damaged, files)
     error = CorruptionError(target, damaged[0][0], "a gzip member", "other bytes")
-    logger.error("%(error)s; they are kept in %(copy)s", {"error": error, "copy": copy})
+    logger.error("%(error)s; the damaged bytes are kept in %(copy)s", {"error": error, "copy": copy})
 
 
 def _contains_ranges(copy: Path, file: BinaryIO, ranges: list[_Range]) -> bool:

@@ -249,19 +249,23 @@ class Drum:
         aux: Sequence[str] | Sequence[bytes] | Aux | None,
     ) -> tuple[OfferedTuples, Aux]:
         if len(keys) > self.batch_max:
-            raise ContractError(f"{len(keys)} tuples in one offer; at most {self.batch_max}, or raise memory_bytes")
+            raise ContractError(
+                f"{len(keys)} tuples in one offer; at most {self.batch_max} are allowed: raise memory_bytes"
+            )
         column = Aux.empty(len(keys)) if aux is None else aux if isinstance(aux, Aux) else Aux.of(aux)
         if len(column.blob) > _AUX_BYTES_MAX:
-            raise ContractError(f"aux of {len(column.blob)} bytes in one offer; at most {_AUX_BYTES_MAX}")
+            raise ContractError(
+                f"the aux column has {len(column.blob)} bytes; at most {_AUX_BYTES_MAX} are allowed in one offer"
+            )
         if not _OPERATIONS.issuperset({ops} if isinstance(ops, int) else np.unique(ops).tolist()):
             raise ContractError(f"operations must be among {sorted(_OPERATIONS)}: CHECK, UPDATE, CHECK_UPDATE")
         each = np.full(len(keys), ops, dtype=np.uint8) if isinstance(ops, int) else ops.astype(np.uint8)
         lengths = {len(c) for c in (keys, column, each, values) if c is not None}
         if len(lengths) > 1:
-            raise ContractError(f"keys, ops, values and aux have lengths {sorted(lengths)}; must be the same")
+            raise ContractError(f"keys, ops, values and aux have lengths {sorted(lengths)}; they must be equal")
         value = self._repository.kind.value
         if values is not None and values.dtype != value:
-            raise ContractError(f"values are of {values.dtype}; the kind has {value}")
+            raise ContractError(f"values have the dtype {values.dtype}; this DRUM needs {value}")
         if value is not None:
             values = np.zeros(len(keys), dtype=value) if values is None else values.copy()
         # Copies, because they are written later.

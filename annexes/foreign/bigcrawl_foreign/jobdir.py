@@ -86,7 +86,9 @@ def _read_seen(path: Path) -> npt.NDArray[np.uint64]:
             while data := file.read(_SEEN_BYTES_AT_ONCE):
                 parts.append(np.frombuffer(_first_bytes(data), dtype=">u8").astype(np.uint64))
     except ValueError:
-        raise ConfigError(f"{path} has no SHA-1 fingerprints of Scrapy: move it away to import without") from None
+        raise ConfigError(
+            f"{path} has no SHA-1 fingerprints of Scrapy: move the file away to import without fingerprints"
+        ) from None
     return np.unique(np.concatenate(parts))
 
 

@@ -62,7 +62,7 @@ class PickledRequests:
         if not answer:
             self._end_process()
             limits = f"{ENTRY_SECONDS} s and {MEMORY_BYTES >> 20} MB"
-            raise UnreadableError(f"the process that read it was killed; it has {limits} for an entry")
+            raise UnreadableError(f"the process that read it was killed; its limits for an entry are {limits}")
         if not answer[0]:
             raise UnreadableError(answer[1:].decode("utf-8", "replace"))
         try:
@@ -106,7 +106,7 @@ class StoredQueue(PickledRequests):
     async def send_entry(self, where: str, entry: bytes | int) -> None:
         """Send an entry, or record that it is skipped. An integer is the size of an entry that is too large."""
         if isinstance(entry, int):
-            self._sender.leave_out(where, f"it has {entry:,} bytes; {ENTRY_BYTES_MAX:,} may be")
+            self._sender.leave_out(where, f"it has {entry:,} bytes; at most {ENTRY_BYTES_MAX:,} are allowed")
             return
         try:
             fields = await asyncio.to_thread(self.read, entry)

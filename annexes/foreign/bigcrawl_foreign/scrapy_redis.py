@@ -67,11 +67,11 @@ class ScrapyRedis:
         while kind == "set":
             cursor, members = await source.command("SSCAN", self._dupefilter, cursor, "COUNT", _SCAN_COUNT)
             if any(len(member) != _HEX for member in members):
-                raise self._no_fingerprints("a set of other values")
+                raise self._no_fingerprints("a set of values that are not SHA-1 hashes")
             try:
                 data = bytes.fromhex(b"".join(member[:16] for member in members).decode("ascii"))
             except ValueError:
-                raise self._no_fingerprints("a set of other values") from None
+                raise self._no_fingerprints("a set of values that are not SHA-1 hashes") from None
             parts.append(np.frombuffer(data, dtype=">u8").astype(np.uint64))
             if int(cursor) == 0:
                 break

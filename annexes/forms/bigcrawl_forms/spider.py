@@ -145,7 +145,7 @@ class FormsSpider(BroadSpider):
         """Yield the records on a page of results, and the next queries."""
         campaign = await self._campaign_of(form, response.request)
         if campaign is None or campaign.form is None:
-            logger.warning("an answer to form %(form)s, of which nothing is known here, is left out", {"form": form})
+            logger.warning("an answer is skipped, because this node does not know its form, %(form)s", {"form": form})
             return
         query, outputs = Query(term, tuple(options)), list[Any]()
         if response.status in _NO_RESULTS:
@@ -233,7 +233,7 @@ class FormsSpider(BroadSpider):
                 links = Links.from_page(response)
                 campaign.open(form, map(_key_of, [*links.urls, *links.nofollow]))
                 campaign.add_text(_key_of(response.url), terms_of(page_text(response)))
-                logger.info("form %(key)s at %(action)s is filled", {"key": form.key, "action": action})
+                logger.info("form %(key)s at %(action)s is being filled", {"key": form.key, "action": action})
             yield campaign
 
     def _warn_of_refusal(self, action: str, refusal: str, naming: list[str]) -> None:

@@ -154,7 +154,7 @@ class PageLoads:
         if self._blocked.has(split.hostname or ""):
             raise LoadRefusedError("blocked", f"{split.hostname} is in BIGCRAWL_RENDER_BLOCK")
         if len(asked.body) > POST_BYTES_MAX:
-            raise LoadRefusedError("blocked", f"{url} is sent more than {POST_BYTES_MAX} bytes")
+            raise LoadRefusedError("blocked", f"the request to {url} has a body of more than {POST_BYTES_MAX} bytes")
 
     async def _send(self, asked: Asked, url: str) -> Answered:
         headers = {
@@ -182,7 +182,7 @@ class PageLoads:
     def _use_up_one(self, url: str) -> None:
         if self._sent >= self._requests_max:
             self.is_cut = True
-            raise LoadRefusedError("refused", f"{url} is one request more than BIGCRAWL_RENDER_REQUESTS")
+            raise LoadRefusedError("refused", f"the request to {url} exceeds BIGCRAWL_RENDER_REQUESTS")
         self._sent += 1
 
     async def _send_once(self, request: Request) -> Response:

@@ -97,7 +97,7 @@ class Tab:
         if self._rendered.is_cut:
             await self._read_document()
         if not self._has_document:
-            raise PageSuspectError("it hands over no document", hangs=True)
+            raise PageSuspectError("the browser returns no document", hangs=True)
         links = dict.fromkeys([*self._gone_to, *self._rendered.links])
         links.pop(self._raw.url, None)
         self._rendered.links = list(links)[:LINKS_MAX]

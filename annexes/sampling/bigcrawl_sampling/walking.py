@@ -34,7 +34,7 @@ class RandomWalks(NamedTuple):
             raise ConfigError(f"walks must be a whole number, and restart a number: {error}") from None
         if not (1 <= found.walks <= WALKS_MAX and 0.01 <= found.restart <= 1):
             bounds = f"walks must be 1 to {WALKS_MAX}, and restart 0.01 to 1"
-            raise ConfigError(f"walks is {walks} and restart {restart}; {bounds}")
+            raise ConfigError(f"walks is {walks}, and restart is {restart}; {bounds}")
         return found
 
     def first_url(self, walk: int, seeds: Sequence[str]) -> str:

@@ -139,7 +139,7 @@ def _serve_web(options: argparse.Namespace) -> int:
         return _serve_stored(options)
     serving = _serving_options(options)
     if options.pace is not None:
-        raise ConfigError(f"--pace is {options.pace}; it is for --warc")
+        raise ConfigError(f"--pace is {options.pace}, but it needs --warc")
     kept = load_web(options.state) if options.state else None
     saved = _web_of_options(options, kept)
     web = saved.web_of_shape()
@@ -157,7 +157,7 @@ def _serve_web(options: argparse.Namespace) -> int:
 def _serve_stored(options: argparse.Namespace) -> int:
     others = [name for name in ("state", *_OPTIONS) if name != "port" and getattr(options, name) is not None]
     if others:
-        raise ConfigError(f"--warc serves stored pages, without --{others[0].replace('_', '-')}: omit that")
+        raise ConfigError(f"--{others[0].replace('_', '-')} does not apply to the stored pages of --warc: omit it")
     if options.pace is not None and not 0 <= options.pace < _PACE_END:
         raise ConfigError(f"--pace is {options.pace}; must be at least 0 and below {_PACE_END}")
     # Brings half of bigcrawl, which other commands need not.
@@ -210,7 +210,7 @@ def _web_of_options(options: argparse.Namespace, kept: SavedWeb | None) -> Saved
         asked["features"] = ",".join(sorted(features_named(asked["features"].split(",")))) or "plain"
     shape = asked.get("shape", kept.shape if kept else _DEFAULTS.shape)
     if asked.keys() - _OPTIONS_OF_SHAPES[shape]:
-        raise ConfigError(f"shape is {shape}; it takes {', '.join(sorted(_OPTIONS_OF_SHAPES[shape]))} alone")
+        raise ConfigError(f"shape is {shape}, which takes only {', '.join(sorted(_OPTIONS_OF_SHAPES[shape]))}")
     if kept is None:
         if "pages" in asked:
             asked.setdefault("pages_per_host", 0)

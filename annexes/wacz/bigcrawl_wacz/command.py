@@ -73,10 +73,10 @@ def _packable(paths: list[Path]) -> list[Path]:
     for path in paths:
         if not path.name.endswith(SUFFIXES):
             raise ConfigError(
-                f"{path} is not a file that WACZ may hold, {' or '.join(SUFFIXES)}: `warcio recompress OLD NEW` makes "
+                f"{path} cannot be in a WACZ file, only {' or '.join(SUFFIXES)}: `warcio recompress OLD NEW` makes "
                 "one of it"
             )
     name, times = Counter(path.name for path in paths).most_common(1)[0]
     if times > 1:
-        raise ConfigError(f"{times} files have the name {name}, which a WACZ file may hold once: rename one")
+        raise ConfigError(f"{times} files have the name {name}, but names in a WACZ file must be unique: rename one")
     return paths

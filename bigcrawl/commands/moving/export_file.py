@@ -102,7 +102,7 @@ def read_lines(path: Path) -> Iterator[Line]:
     if not is_whole:
         raise ConfigError(f"{path} is incomplete, it ends after {count:,} lines: export again")
     if line != {"end": {"lines": count - 1}}:
-        raise ConfigError(f"{path} has {count - 1:,} lines, another number than its last line says; export again")
+        raise ConfigError(f"{path} has {count - 1:,} lines, but its last line says another number: export again")
 
 
 def exported_crawl(path: Path) -> str:

@@ -72,7 +72,7 @@ async def _set_rules(crawl: OpenedCrawl, line: Line) -> None:
     if not isinstance(fields, dict) or not all(isinstance(value, str) for value in fields.values()):
         raise ValueError("its fields must be an object of strings")
     if line["rules"] == SPEED and fields.keys() != {SPEED}:
-        raise ValueError("it sets a field that is not the speed")
+        raise ValueError("its only field must be the speed")
     rows: list[tuple[str | bytes, ...]] = [("HSETNX", target, name, value) for name, value in fields.items()]
     notices = {"blacklist": BLACKLISTED, "budgets": BUDGETED, "delays": DELAYED}
     if line["rules"] in notices:
@@ -171,7 +171,7 @@ def _compare_settings(config: Config, wanted: dict[str, bytes]) -> None:
     for name, setting in settings.items():
         value, was = str(getattr(config.crawl, name)), wanted[name].decode()
         if was != value:
-            raise ConfigError(f"{setting} is {value}, but was {was} in the exported crawl: set it so")
+            raise ConfigError(f"{setting} is {value}, but was {was} in the exported crawl: set it to that")
 
 
 async def _end_import_pause(crawl: OpenedCrawl) -> None:

@@ -138,7 +138,7 @@ class _Compaction:
                 self._left[path] = f"{path}: {missed:,} records have heads of more than 1 MiB, and stay as they are"
             if (sound := verify_file(new)) != verify_file(path):
                 raise ContractError(
-                    f"{path} has {sound} after rewriting, and not {verify_file(path)}; it stays as it is"
+                    f"{path} has {sound} after rewriting instead of {verify_file(path)}; it stays unchanged"
                 )
             if changed:
                 saved = before.st_size - new.stat().st_size

@@ -34,7 +34,7 @@ def blacklist(config: Config, words: Sequence[str], opts: argparse.Namespace) ->
     verb, *written = words
     if verb not in _VERBS or (verb == "list") == bool(written):
         what = "WHAT is a host, a PLD, *. and a name, re: and a pattern, or addresses"
-        raise ConfigError(f"{_WHERE} wants add WHAT..., remove WHAT..., or list; {what}")
+        raise ConfigError(f"{_WHERE} takes add WHAT..., remove WHAT..., or list; {what}")
     entries = parse_entries(written, _WHERE)
     data = in_crawl(config, _change_blacklist, verb, entries)
     return Result(data, blacklist_text(data), 1 if data["unknown"] else 0)

@@ -40,7 +40,7 @@ class DistinctCounter:
 
     def __init__(self, registers: bytes = bytes(REGISTERS)) -> None:
         if len(registers) != REGISTERS or max(registers) > _RANK_MAX:
-            raise DistinctFormatError(f"{len(registers)} bytes are not the {REGISTERS} registers of distinct names")
+            raise DistinctFormatError(f"a counter of distinct names has {len(registers)} bytes instead of {REGISTERS}")
         self._registers = bytearray(registers)
         self._recent: set[str] = set()
 

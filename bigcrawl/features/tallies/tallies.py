@@ -182,7 +182,7 @@ def _unpack_with(data: bytes, read: Callable[[dict[str, Any]], T]) -> T:
     except Exception as error:
         raise TalliesFormatError(f"tallies cannot be read: {error!r}") from error
     if found is None:
-        raise TalliesFormatError(f"the version of tallies is {version}; this one reads {VERSION}")
+        raise TalliesFormatError(f"the version of tallies is {version}; this bigcrawl reads {VERSION}")
     return found
 
 

@@ -35,7 +35,9 @@ def admit_urls(
 
     def parse(reply: int) -> bool:
         if reply == -2:
-            raise RewoundError(f"partition {keys.partition}: Redis has not accepted the admit batch before {number}")
+            raise RewoundError(
+                f"partition {keys.partition}: admit batch {number} was refused, because Redis lacks the one before it"
+            )
         return bool(reply)
 
     return Call(

@@ -42,7 +42,7 @@ def read_report(text: str | bytes) -> dict[str, Any]:
         raise ValueError("it must be a JSON object")  # noqa: TRY004 - of the text
     for name, value in report.items():
         if not _is_sound(name, value):
-            raise ValueError(f"its {name} is {str(value)[:40]!r}")
+            raise ValueError(f"its field {name} has the invalid value {str(value)[:40]!r}")
     return report
 
 

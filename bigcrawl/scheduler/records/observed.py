@@ -62,14 +62,14 @@ def unpack_observed(data: bytes) -> dict[int, Rows]:
     at, last, rows = 1, -1, _NOTHING.copy()
     while at < len(data):
         if len(data) < at + _KIND.size:
-            raise ObservedFormatError(f"rows of {len(data)} bytes end within the number of some rows")
+            raise ObservedFormatError(f"rows of {len(data)} bytes end within a count of rows")
         kind, count = _KIND.unpack_from(data, at)
         if kind <= last or kind not in KINDS:
-            raise ObservedFormatError(f"rows of kind {kind} come after those of kind {last}")
+            raise ObservedFormatError(f"rows of kind {kind} come after those of kind {last}, not in ascending order")
         at, last = at + _KIND.size, kind
         end = at + count * KINDS[kind].itemsize
         if end > len(data):
-            raise ObservedFormatError(f"rows of {len(data)} bytes lack some of {count} rows")
+            raise ObservedFormatError(f"{len(data)} bytes are too few for {count} rows")
         rows[kind] = np.frombuffer(data, dtype=KINDS[kind], count=count, offset=at)
         if kind in _SOUND and not _SOUND[kind](rows[kind]):
             raise ObservedFormatError(f"a row of kind {kind} has a value out of range")

@@ -91,7 +91,7 @@ def parse_paths(written: Iterable[str]) -> list[str]:
             )
         lines.append((ALLOW if found[1].lower() == "allow" else DISALLOW) + found[2])
     if len(lines) > _LINES_MAX:
-        raise ConfigError(f"BIGCRAWL_FILTER_PATHS has {len(lines):,} lines; {_LINES_MAX:,} may be")
+        raise ConfigError(f"BIGCRAWL_FILTER_PATHS has {len(lines):,} lines; at most {_LINES_MAX:,} are allowed")
     return lines
 
 

@@ -124,10 +124,11 @@ def _charset(written: str, where: str) -> str:
 def _parse_strings(written: Iterable[str], where: str) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(string.lower() for string in written))
     if len(found) > _STRINGS_MAX:
-        raise ConfigError(f"{where} has {len(found)} texts; {_STRINGS_MAX} may be")
+        raise ConfigError(f"{where} has {len(found)} texts; at most {_STRINGS_MAX} are allowed")
     if longest := max((string for string in found if len(string) > _STRING_CHARACTERS_MAX), default="", key=len):
         raise ConfigError(
-            f"{where} has a text of {len(longest)} characters, {longest[:40]!r}...; {_STRING_CHARACTERS_MAX} may be"
+            f"{where} has a text of {len(longest)} characters, {longest[:40]!r}...; "
+            f"at most {_STRING_CHARACTERS_MAX} are allowed"
         )
     return found
 
@@ -172,5 +173,5 @@ def _rule_lines(patterns: Iterable[str]) -> list[str]:
                 "/download/"
             )
     if len(found) > _PATTERNS_MAX:
-        raise ConfigError(f"BIGCRAWL_HEAD_FIRST has {len(found):,} patterns; {_PATTERNS_MAX:,} may be")
+        raise ConfigError(f"BIGCRAWL_HEAD_FIRST has {len(found):,} patterns; at most {_PATTERNS_MAX:,} are allowed")
     return [DISALLOW + pattern for pattern in found]

@@ -94,7 +94,7 @@ class _Scrapyd:
             raise ValueError(f"its answer has more than {BYTES_MAX:,} bytes")
         found = read_json(body)
         if not isinstance(found, dict) or found.get("status") != "ok":
-            raise ValueError("its answer is none of scrapyd's")
+            raise ValueError("its answer is not that of a scrapyd")
         return found
 
 

@@ -22,7 +22,7 @@ def test_as_many_tuples_as_the_batch_may_have(tmp_path: Path) -> None:
     assert drum.batch_max == 3
     drum.check(KEYS)
     assert drum.waiting == 3
-    with pytest.raises(ContractError, match=r"4 tuples in one offer; at most 3, .*memory_bytes"):
+    with pytest.raises(ContractError, match=r"4 tuples in one offer; at most 3 .*memory_bytes"):
         drum.check(np.arange(4, dtype=np.uint64))
 
 

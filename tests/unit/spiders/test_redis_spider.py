@@ -75,5 +75,5 @@ def test_spider_waits_for_entries_unless_told_otherwise(kind: Any) -> None:
 @pytest.mark.parametrize("value", ["many", 0, -1, [1]])
 def test_number_that_is_none_is_named(value: object) -> None:
     """With what it must be."""
-    with pytest.raises(ConfigError, match=r"redis_batch_size is .*: it must be a whole number from 1 on"):
+    with pytest.raises(ConfigError, match=r"redis_batch_size is .*: it must be a whole number of at least 1"):
         redis_spider._parse_number("redis_batch_size", value, 5, least=1)

@@ -53,5 +53,5 @@ def features_named(words: Iterable[str]) -> frozenset[Feature]:
         elif word in Feature.__members__.values():
             chosen.add(Feature(word))
         elif word != "plain":
-            raise ConfigError(f"feature is {word!r}; must be plain, all, or of {', '.join(Feature)}")
+            raise ConfigError(f"feature is {word!r}; must be plain, all, or some of {', '.join(Feature)}")
     return frozenset(chosen)

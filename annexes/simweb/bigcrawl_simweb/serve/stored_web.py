@@ -84,7 +84,7 @@ class StoredWeb:
     def _unreadable_answer(self, error: BigcrawlError) -> Answer:
         self._unreadable += 1
         if self._unreadable <= _REPORTS_MAX:
-            logger.error("%s, and is answered with 500; scrapy frontier warc verify says what to do", error)
+            logger.error("%s; the server answers 500. `scrapy frontier warc verify` says what to do", error)
         return refusal_answer(500, ("X-Simweb", "unreadable"))
 
 

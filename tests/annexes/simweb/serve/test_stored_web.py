@@ -153,10 +153,10 @@ def test_files_that_are_none_are_one_clear_line(tmp_path: Path, capsys: pytest.C
         web_of(other)
     for options, message in (
         (["--warc", str(tmp_path / "b*")], "--warc is "),
-        (["--warc", str(other), "--hosts", "3"], "without --hosts: omit that"),
+        (["--warc", str(other), "--hosts", "3"], "--hosts does not apply to the stored pages of --warc"),
         (["--warc", str(other), "--pace", "-1"], "--pace is -1.0; must be at least 0"),
         (["--warc", str(empty)], "there is no answer of a URL in the files"),
-        (["--pace", "2"], "--pace is 2.0; it is for --warc"),
+        (["--pace", "2"], "--pace is 2.0, but it needs --warc"),
     ):
         assert main(["serve", *options]) == 2
         assert message in capsys.readouterr().err

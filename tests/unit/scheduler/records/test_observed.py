@@ -84,7 +84,7 @@ def test_what_is_no_whole_rows_is_refused() -> None:
     for end in set(range(len(packed))) - whole:
         with pytest.raises(ObservedFormatError):
             unpack_each(packed[:end])
-    with pytest.raises(ObservedFormatError, match="end within the number of some rows"):
+    with pytest.raises(ObservedFormatError, match="end within a count of rows"):
         unpack_each(packed + b"x")
     with pytest.raises(ObservedFormatError, match="rows of kind 0 come after those of kind 2"):
         unpack_each(packed + packed[1:])

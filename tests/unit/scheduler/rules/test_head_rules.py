@@ -32,7 +32,7 @@ def test_a_wrong_pattern_ends_the_start(tmp_path: Path, pattern: str) -> None:
     """One line says what is wrong and shows a valid one."""
     with pytest.raises(ConfigError, match=r"BIGCRAWL_HEAD_FIRST has .*must be a pattern of paths as in robots.txt"):
         rules(tmp_path, head_first=[pattern])
-    with pytest.raises(ConfigError, match="1,001 patterns; 1,000 may be"):
+    with pytest.raises(ConfigError, match="1,001 patterns; at most 1,000 are allowed"):
         rules(tmp_path, head_first=[f"/{n}" for n in range(1_001)])
 
 

@@ -96,7 +96,7 @@ def says_maybe(_: str) -> str:
         ({"extensions": ("*.pdf",)}, "FILTER_EXTENSIONS has '\\*.pdf'; must be letters and digits"),
         ({"paths": ("/x",)}, "FILTER_PATHS has '/x'; must be a line as in robots.txt"),
         ({"paths": ("Disallow: x",)}, "FILTER_PATHS has 'Disallow: x'; must be"),
-        ({"paths": ("Disallow: /x",) * 1_001}, "FILTER_PATHS has 1,001 lines; 1,000 may be"),
+        ({"paths": ("Disallow: /x",) * 1_001}, "FILTER_PATHS has 1,001 lines; at most 1,000 are allowed"),
         ({"characters": "é"}, "FILTER_CHARACTERS is 'é'; must be visible ASCII"),
         ({"function": "no.such.function"}, "FILTER is 'no.such.function', which cannot be imported"),
         ({"function": f"{__name__}.says_maybe"}, "which returned 'maybe'; must return True"),

@@ -89,8 +89,8 @@ def test_numbers_of_rules_are_their_order() -> None:
     [
         ({"media_types": ("html",)}, "FILTER_MEDIA_TYPES has 'html'; must be a type such as text/html"),
         ({"media_types": ("*/*",)}, "FILTER_MEDIA_TYPES has '\\*/\\*'"),
-        ({"strings": tuple(map(str, range(101)))}, "FILTER_STRINGS has 101 texts; 100 may be"),
-        ({"strings": ("x" * 201,)}, "FILTER_STRINGS has a text of 201 characters, 'xxxx.*200 may be"),
+        ({"strings": tuple(map(str, range(101)))}, "FILTER_STRINGS has 101 texts; at most 100 are allowed"),
+        ({"strings": ("x" * 201,)}, "FILTER_STRINGS has a text of 201 characters, 'xxxx.*at most 200 are allowed"),
         ({"languages": ("en", "klingon")}, "FILTER_LANGUAGES has 'klingon'; must be codes as in ISO 639-1"),
     ],
 )

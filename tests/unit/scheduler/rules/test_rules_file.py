@@ -60,10 +60,10 @@ def test_file_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     path = tmp_path / "rules.txt"
     path.write_text("".join(f"a{number}.example budget=1\n" for number in range(4)))
     monkeypatch.setattr(rules_file, "LINES_MAX", 3)
-    with pytest.raises(ConfigError, match="has 4 rules; 3 may be"):
+    with pytest.raises(ConfigError, match="has 4 rules; at most 3 are allowed"):
         check_rules(str(path))
     monkeypatch.setattr(rules_file, "BYTES_MAX", 10)
-    with pytest.raises(ConfigError, match="a file of 80 bytes; 10 may be"):
+    with pytest.raises(ConfigError, match="a file of 80 bytes; at most 10 are allowed"):
         check_rules(str(path))
     with pytest.raises(ConfigError, match="cannot be read"):
         check_rules(str(tmp_path / "none"))
@@ -72,8 +72,8 @@ def test_file_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("example.com budget", "has 'budget'; must be a name, and then words such as budget=500"),
-        ("example.com", "says nothing of 'example.com'"),
+        ("example.com budget", "has 'budget'; a line must be a name, followed by words such as budget=500"),
+        ("example.com", "sets nothing for 'example.com'"),
         ("exa mple.com budget=1", "has 'mple.com'"),
         ("example.com budjet=1", "has an unknown limit 'budjet'; did you mean budget?"),
         ("example.com budget=many", "budget is 'many'; must be a whole number from 0 to 1,000,000 URLs a turn"),
@@ -81,7 +81,7 @@ def test_file_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         ("example.com delay=-1", "delay is -1; must be a number from 0"),
         ("example.com kinds=html", "kinds has 'html'; must be a type such as text/html"),
         ("example.com budget=1 budget=2", "has budget twice"),
-        ('example.com eliminate="open', "cannot be read: a quotation has no end"),
+        ('example.com eliminate="open', "cannot be read: a quotation mark is not closed"),
         ("a.example budget=1", "'a.example' has a rule in line 1 already; join them"),
     ],
 )
