@@ -47,14 +47,14 @@ def check_warc_store(url: str | None, warc_dir: Path | None) -> None:
     missing = [name for name in ("fsspec", *_STORE_DRIVERS[scheme]) if find_spec(name) is None]
     if missing:
         raise ConfigError(f"BIGCRAWL_WARC_STORE_URL is {url}: pip install {' '.join(missing)}")
-    if scheme == "file" and _is_one_place(Path(path).expanduser(), warc_dir):
+    if scheme == "file" and _is_same_directory(Path(path).expanduser(), warc_dir):
         raise ConfigError(
             f"BIGCRAWL_WARC_STORE_URL is {url}, the same directory as BIGCRAWL_WARC_DIR, from which moved files are "
             f"removed; name another directory"
         )
 
 
-def _is_one_place(first: Path, second: Path) -> bool:
+def _is_same_directory(first: Path, second: Path) -> bool:
     try:
         return first.samefile(second)
     except OSError:  # one does not exist

@@ -59,7 +59,7 @@ def read_rules(path: str) -> tuple[RulesLine, ...]:
 
 @lru_cache(4)
 def _read(path: str, _version: tuple[int, int]) -> tuple[RulesLine, ...]:
-    rows = tuple(_rows(path, read_text(Path(path))))
+    rows = tuple(_parse_rows(path, read_text(Path(path))))
     if len(rows) > LINES_MAX:
         raise ConfigError(f"{path} has {len(rows):,} rules; at most {LINES_MAX:,} are allowed")
     seen: dict[str, int] = {}
@@ -69,14 +69,14 @@ def _read(path: str, _version: tuple[int, int]) -> tuple[RulesLine, ...]:
     return rows
 
 
-def _rows(path: str, text: str) -> Iterator[RulesLine]:
+def _parse_rows(path: str, text: str) -> Iterator[RulesLine]:
     for number, line in enumerate(lines(text), 1):
         written = re.split(r"(?:^|\s)#", line, maxsplit=1)[0].strip(BLANKS)
         if not written:
             continue
         where = f"{path}, line {number}"
         try:
-            name, *words = _split(written)
+            name, *words = _split_words(written)
         except ValueError as error:
             raise ConfigError(f"{where} cannot be read: {error}") from None
         tables: dict[str, dict[str, object]] = {}
@@ -88,19 +88,19 @@ def _rows(path: str, text: str) -> Iterator[RulesLine]:
             table = tables.setdefault(_TABLE_OF.get(limit, BUDGETS), {})
             if limit in table:
                 raise ConfigError(f"{where} has {limit} twice")
-            table[limit] = value if _TABLE_OF.get(limit) == PAGES else _number(value)
+            table[limit] = value if _TABLE_OF.get(limit) == PAGES else _parse_number(value)
         if not tables:
             raise ConfigError(f"{where} sets nothing for {name!r}; words such as budget=500 must follow the name")
         yield RulesLine(number, name, tables)
 
 
-def _split(written: str) -> list[str]:
+def _split_words(written: str) -> list[str]:
     if written.count('"') % 2:
         raise ValueError("a quotation mark is not closed")
     return [word.replace('"', "") for word in _find_words(written)]
 
 
-def _number(value: str) -> object:
+def _parse_number(value: str) -> object:
     for kind in (int, float):
         try:
             return kind(value)

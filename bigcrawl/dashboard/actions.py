@@ -122,7 +122,7 @@ class ActionCall(NamedTuple):
     options: tuple[tuple[str, str | None], ...] = ()
 
 
-def look_of(name: str, query: Mapping[str, Sequence[str]]) -> ActionCall:
+def read_action_of(name: str, query: Mapping[str, Sequence[str]]) -> ActionCall:
     """Return the call for a query string: `word` is the action's argument, the others are options.
 
     Raises ConfigError for unknown options, too many words, and values out of bounds.

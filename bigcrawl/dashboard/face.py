@@ -20,7 +20,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
 from bigcrawl.dashboard.access import AccessRules, HttpQuestion
-from bigcrawl.dashboard.actions import CHANGES, LOOKS, change_of, look_of, run_action
+from bigcrawl.dashboard.actions import CHANGES, LOOKS, change_of, read_action_of, run_action
 from bigcrawl.dashboard.files import CONTENT_SECURITY_POLICY, PAGE, page_files
 from bigcrawl.dashboard.kept import KeptCrawl
 from bigcrawl.dashboard.worker import JobAnswer, JobThread
@@ -145,7 +145,7 @@ class _DashboardResource(Resource):
             )
         except BigcrawlError as error:
             return _write_error(request, 400, str(error))
-        self._start_answer(request, self._answer_change(call) if asked.method == "POST" else self._looked_at(call))
+        self._start_answer(request, self._answer_change(call) if asked.method == "POST" else self._answer_query(call))
         return NOT_DONE_YET
 
     def _permissions(self, asked: HttpQuestion) -> dict[str, Any]:
@@ -163,7 +163,7 @@ class _DashboardResource(Resource):
         request.setHeader("content-type", found.content_type)
         return found.body
 
-    async def _looked_at(self, call: ActionCall) -> JobAnswer:
+    async def _answer_query(self, call: ActionCall) -> JobAnswer:
         look = LOOKS[call.name]
         worker = self._slow if look.reads_files else self._quick
         return await worker.run_cached(call, lambda: self._run_action(call), look.kept_s)
@@ -231,7 +231,7 @@ def _read_action_call(action: str, request: Any) -> ActionCall:
         name.decode(errors="replace"): [value.decode(errors="replace") for value in values]
         for name, values in request.args.items()
     }
-    return look_of(action, query)
+    return read_action_of(action, query)
 
 
 def _unknown_action_text(action: str, method: str) -> str:

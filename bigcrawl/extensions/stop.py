@@ -50,7 +50,7 @@ class WholeStop:
             from twisted.internet import reactor
 
             self._reactor = reactor
-            self._trigger = self._reactor.addSystemEventTrigger("before", "shutdown", self._hold_reactor)
+            self._trigger = self._reactor.addSystemEventTrigger("before", "shutdown", self._delay_reactor_stop)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -84,13 +84,13 @@ class WholeStop:
             self._reactor.removeSystemEventTrigger(self._trigger)
             self._trigger = None
 
-    def _hold_reactor(self) -> Deferred[None] | None:
+    def _delay_reactor_stop(self) -> Deferred[None] | None:
         self._trigger = None
         if not self._probe.is_stopped() or self._probe.is_over():
             return None
-        return Deferred.fromFuture(asyncio.ensure_future(self._until_over()))
+        return Deferred.fromFuture(asyncio.ensure_future(self._wait_until_closed()))
 
-    async def _until_over(self) -> None:
+    async def _wait_until_closed(self) -> None:
         now = asyncio.get_running_loop().time
         until = now() + OPEN_S
         # Scrapy ignores signals after the second one, which cannot stop a reactor that is stopping already.

@@ -175,12 +175,12 @@ class ListReader:
         body = self._body
         if self._record is None:
             record = self._plain_record_at(body, opening, opening + _TAG_BYTES_MAX) if self.root else None
-            if record is not None and not self._too_deep and self._take_plain_record(record):
+            if record is not None and not self._too_deep and self._read_plain_record(record):
                 return
         elif self._value is None and len(self._stack) == self._record_depth:
             plain = self._plain_value_at(body, opening, opening + _TAG_BYTES_MAX)
             if plain is not None:
-                self._take_plain_value(plain)
+                self._read_plain_value(plain)
                 return
         tag = _tag_at(body, opening, opening + _TAG_BYTES_MAX)
         if tag is not None:
@@ -289,7 +289,7 @@ class ListReader:
         self._record, self._record_depth, self._first = EntryRecord(space, []), depth, None
         self._room = VALUE_BYTES_MAX
 
-    def _take_plain_record(self, plain: re.Match[bytes]) -> bool:
+    def _read_plain_record(self, plain: re.Match[bytes]) -> bool:
         """Read an entry of plain values, in a third of the time; for any other, read nothing and return False."""
         written = plain[2].translate(None, _CONTROLS)
         found = _plain_values_in(written)
@@ -305,7 +305,7 @@ class ListReader:
         self._found.append(EntryRecord(space, values))
         return True
 
-    def _take_plain_value(self, plain: re.Match[bytes]) -> None:
+    def _read_plain_value(self, plain: re.Match[bytes]) -> None:
         """Read a value without inner tags or other complications, as most are."""
         self._at = plain.end()
         self._named_left -= 1

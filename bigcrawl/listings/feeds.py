@@ -94,7 +94,7 @@ def feed_entries(body: bytes, most: int, hints: EncodingHints = NO_HINTS) -> Gen
 
 
 def _parse_entry(record: EntryRecord) -> FeedEntry | None:
-    """Return a record as an entry; None without a URL. Elements of other namespaces do not count."""
+    """Return a feed's record as an entry; None if it has no URL. Elements of other namespaces are ignored."""
     said: dict[str, str] = {}
     bases: dict[str, tuple[str, ...]] = {}
     for value in record.values:

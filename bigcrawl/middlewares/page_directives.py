@@ -65,7 +65,7 @@ class PageDirectives:
 
     @property
     def is_noteworthy(self) -> bool:
-        """Whether the page has directives, or names another URL as canonical."""
+        """Whether the page has robots directives, or names another URL as its canonical one."""
         return bool(self._words) or self.page_canonical not in (None, self._response.url)
 
     def fields(self) -> dict[str, str]:

@@ -65,7 +65,7 @@ class SitePages:
     def headers_received(self, headers: Headers, request: Request) -> None:
         if not self._is_fetched(request):
             return
-        if not (self._takes(request.url, headers) and self._takes_charset(request.url, headers)):
+        if not (self._accepts(request.url, headers) and self._accepts_charset(request.url, headers)):
             raise StopDownload(fail=False)
 
     def eliminates(self, request: Request, response: Response) -> bool:
@@ -86,9 +86,9 @@ class SitePages:
         frontier, request = frontier_of(self._crawler), response.request
         if frontier is None or request is None or not self._is_fetched(request):
             return
-        if not self._takes(response.url, response.headers, response.body):
+        if not self._accepts(response.url, response.headers, response.body):
             rule = MEDIA_TYPE
-        elif not self._takes_charset(response.url, response.headers, response):
+        elif not self._accepts_charset(response.url, response.headers, response):
             rule = CHARSET
         elif request in self._eliminated or self.eliminates(request, response):
             rule = STRING
@@ -106,14 +106,14 @@ class SitePages:
         frontier = frontier_of(self._crawler)
         return frontier is not None and frontier.started.is_page(request)
 
-    def _takes(self, url: str, headers: Headers, body: bytes | None = None) -> bool:
+    def _accepts(self, url: str, headers: Headers, body: bytes | None = None) -> bool:
         rules = self._rule(KINDS, url)
         if rules is None or _LOCATION in headers:
             return True
         told = type_told(dict.get(headers, _TYPE)) or (sniff_media_type(body) if body else "")
         return not told or rules.accepts_type(told)
 
-    def _takes_charset(self, url: str, headers: Headers, response: Response | None = None) -> bool:
+    def _accepts_charset(self, url: str, headers: Headers, response: Response | None = None) -> bool:
         """Whether the declared charset is wanted; without one, the charset found by reading the HTML page."""
         rules = self._rule(CHARSETS, url)
         if rules is None or _LOCATION in headers:
@@ -124,7 +124,7 @@ class SitePages:
         return charset is None or rules.accepts_charset(charset)
 
     @cached_property
-    def _book(self) -> RuleBook:
+    def _rule_book(self) -> RuleBook:
         frontier = frontier_of(self._crawler)
         assert frontier is not None
         assert frontier.node is not None, "it has fetched a page"
@@ -136,5 +136,5 @@ class SitePages:
             canonical = canonicalize(url)
         except UrlError:
             return None
-        found = self._book.for_url(host_of(canonical), canonical).get(limit)
+        found = self._rule_book.for_url(host_of(canonical), canonical).get(limit)
         return None if found is None else self._filters[found.value]

@@ -32,7 +32,7 @@ _DIGEST: Final = b"sha1:"
 
 
 class _FoundRecord(NamedTuple):
-    """A record of a payload, or only the id of a record that must be kept; numbers have leading zeros."""
+    """A record of a payload, or the id of a record that must be kept; numbers are zero-padded for sorting."""
 
     digest: bytes
     kind: bytes

@@ -78,7 +78,7 @@ class UploadProcess:
                     failure = told
             status = self._process.wait()
             if status:
-                reason = failure.get("error") or self._last_words(status)
+                reason = failure.get("error") or self._exit_message(status)
                 raise UploadError(reason, failure.get("at", ""), failure.get("refused", ()))
 
     def detach(self) -> None:
@@ -97,7 +97,7 @@ class UploadProcess:
             return True
         return False
 
-    def _last_words(self, status: int) -> str:
+    def _exit_message(self, status: int) -> str:
         self._complaint.seek(0)
         last = self._complaint.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
         return f"the process that uploads ended with status {status}: {last[:500]}"

@@ -106,12 +106,12 @@ class DiskUse:
     def _poll_disk(self) -> None:
         while not self._is_over.is_set():
             try:
-                self.complaint = self._complaint_now()
+                self.complaint = self._current_complaint()
             except OSError:
                 self.complaint = ""  # the writers there report the error
             self._is_over.wait(LOOK_S)
 
-    def _complaint_now(self) -> str:
+    def _current_complaint(self) -> str:
         percent = percent_used(self._directory)
         if percent < self._percent_max:
             return ""

@@ -109,7 +109,7 @@ class WarcPipeline:
         config = read_config(crawler.settings)
         self._files = files or OsFiles(config.crawl.warc_mode)
         self._pause = EnginePause(crawler)
-        self._shipping = _shipping_of(crawler, directory, config.crawl, self._pause)
+        self._shipping = _uploads_of(crawler, directory, config.crawl, self._pause)
         self._indexer = PageIndexer(config.crawl.warc_indexes, config.crawl.warc_mode, self._record_indexed)
         origins, self._sharing = _origins_of(config.crawl, disk)
         self._sharing_task: asyncio.Task[None] | None = None
@@ -407,7 +407,7 @@ def _origins_of(config: CrawlConfig, disk: GroupCommit) -> tuple[RecentOrigins, 
     return origins, OriginSharing(origins, disk)
 
 
-def _shipping_of(crawler: Crawler, directory: Path, config: CrawlConfig, pause: EnginePause) -> WarcUploads | None:
+def _uploads_of(crawler: Crawler, directory: Path, config: CrawlConfig, pause: EnginePause) -> WarcUploads | None:
     if config.warc_store_url is None:
         return None
     from bigcrawl.pipelines.page_shipping import WarcUploads

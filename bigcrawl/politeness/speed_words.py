@@ -42,7 +42,7 @@ def parse_speed(text: str, zone: str = "UTC", where: str = "BIGCRAWL_SPEED") -> 
     Raises:
         ConfigError: the text is invalid. The message names the fault and shows a valid form.
     """
-    parts = [_part(part.strip(), where) for part in text.split(";") if part.strip()]
+    parts = [_parse_part(part.strip(), where) for part in text.split(";") if part.strip()]
     return SpeedPlan(text.strip(), tuple(parts), zone_of(zone))
 
 
@@ -64,7 +64,7 @@ def _no_zone(name: str) -> ConfigError:
     )
 
 
-def _part(text: str, where: str) -> PlanPart:
+def _parse_part(text: str, where: str) -> PlanPart:
     pages = body_bytes = math.inf
     times: tuple[int, int] | None = None
     days: set[int] = set()
@@ -84,9 +84,9 @@ def _part(text: str, where: str) -> PlanPart:
         elif found := _TIMES.fullmatch(word):
             if times is not None:
                 raise _refusal(where, text, "it has two times; split it into two parts")
-            times = _times(found, where, text)
+            times = _parse_times(found, where, text)
         elif found := _DAYS.fullmatch(word):
-            days |= _days(found)
+            days |= _parse_days(found)
         elif word:
             raise _refusal(where, text, f"{word!r} is neither a rate, nor a time, nor a day")
     if not has_rate:
@@ -95,7 +95,7 @@ def _part(text: str, where: str) -> PlanPart:
     return PlanPart(Speed(pages, body_bytes), begin, end, frozenset(days) or EVERY_DAY)
 
 
-def _times(found: re.Match[str], where: str, text: str) -> tuple[int, int]:
+def _parse_times(found: re.Match[str], where: str, text: str) -> tuple[int, int]:
     hour, minute, end_hour, end_minute = map(int, found.groups())
     begin, end = 60 * hour + minute, 60 * end_hour + end_minute
     if max(minute, end_minute) > 59 or max(begin, end) > MINUTES_OF_A_DAY or begin in (end, MINUTES_OF_A_DAY):
@@ -103,7 +103,7 @@ def _times(found: re.Match[str], where: str, text: str) -> tuple[int, int]:
     return begin, end
 
 
-def _days(found: re.Match[str]) -> set[int]:
+def _parse_days(found: re.Match[str]) -> set[int]:
     first, last = DAYS.index(found[1]), DAYS.index(found[2] or found[1])
     return {(first + day) % 7 for day in range((last - first) % 7 + 1)}
 

@@ -81,7 +81,7 @@ class EmbeddedServer:
                 return
             try:
                 with self._start_lock(deadline_ms):
-                    self._drop_use()
+                    self._release_users_lock()
                     self._stop_if_unused(deadline_ms)
             except (OSError, BigcrawlError) as error:
                 logger.warning(
@@ -89,7 +89,7 @@ class EmbeddedServer:
                     {"directory": self._directory, "error": error},
                 )
             finally:
-                self._drop_use()
+                self._release_users_lock()
 
     def stop_if_unused(self) -> bool:
         """Stop a server that a killed crawl left behind; return whether none runs."""
@@ -113,7 +113,7 @@ class EmbeddedServer:
             except BaseException:
                 # If `leave` interrupted this start, the server may run, and `leave` ends it and drops the use.
                 if joined_now and not self._leaving.is_set():
-                    self._drop_use()
+                    self._release_users_lock()
                 raise
         return _socket_url(self._socket)
 
@@ -139,7 +139,7 @@ class EmbeddedServer:
         finally:
             os.close(held)
 
-    def _drop_use(self) -> None:
+    def _release_users_lock(self) -> None:
         if self._users_fd is not None:
             os.close(self._users_fd)
             self._users_fd = None

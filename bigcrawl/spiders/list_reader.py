@@ -133,7 +133,7 @@ class ListReader:
             try:
                 requests = self._requests(entry)
             except Exception as error:  # noqa: BLE001 - the spider's own method may raise anything
-                self._leave_out(entry, str(error) or type(error).__name__)
+                self._skip_entry(entry, str(error) or type(error).__name__)
                 continue
             self._stats.inc_value("bigcrawl/entries/taken")
             for number, request in enumerate(requests):
@@ -156,7 +156,7 @@ class ListReader:
             requests = [one if one.priority else one.replace(priority=int(entry.score)) for one in requests]
         return requests
 
-    def _leave_out(self, entry: Entry, reason: str) -> None:
+    def _skip_entry(self, entry: Entry, reason: str) -> None:
         self._bad += 1
         self._stats.inc_value("bigcrawl/entries/bad")
         logger.log(

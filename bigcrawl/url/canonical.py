@@ -73,13 +73,13 @@ class UrlError(BigcrawlError, ValueError):
 
 
 def canonicalize(url: str, url_max_bytes: int = URL_MAX_BYTES) -> str:
-    canonical = _of_plain(url) or _parsed(url)
+    canonical = _canonicalize_plain(url) or _parsed(url)
     if len(canonical) > url_max_bytes:
         raise UrlError(url, "too-long")
     return canonical
 
 
-def _of_plain(url: str) -> str | None:
+def _canonicalize_plain(url: str) -> str | None:
     plain = match_plain(url)
     if plain is None or plain.lastindex != ORIGIN_PATH or url[0] == "/":
         return None

@@ -102,7 +102,7 @@ class PartitionContents:
 
 
 def _queue_sort_key(name: str) -> tuple[int, ...]:
-    """Return a sort key for queues: turns first, by tier and from high levels to low; unrunnable URLs last."""
+    """Return a sort key for queues: by turn, tier, and level from high to low; unrunnable URLs last."""
     kind, *numbers = name.split("-")
     if name.startswith(PREFIX):
         return (2,)

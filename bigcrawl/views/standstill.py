@@ -39,7 +39,7 @@ class CrawlFacts(NamedTuple):
 
 
 def standstill_reasons(facts: CrawlFacts) -> list[str]:
-    """Return why nothing is fetched, the most important first; while pages arrive, only orders that will stop it."""
+    """Return why nothing is fetched, most important first; while pages arrive, only orders that will stop it."""
     orders = list(_reasons_by_order(facts))
     if facts.rate > 0:
         return orders

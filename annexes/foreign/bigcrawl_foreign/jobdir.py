@@ -64,7 +64,7 @@ class JobDir:
                     for number, entry in enumerate(_entries_of(path), 1):
                         where = f"{path.relative_to(self._path)}, request {number}"
                         if entry == _DAMAGED:
-                            sender.leave_out(where, "the file is damaged here; the rest of it is left out")
+                            sender.record_skipped(where, "the file is damaged here; the rest of it is left out")
                         else:
                             await queue.send_entry(where, entry)
         except (OSError, sqlite3.Error) as error:

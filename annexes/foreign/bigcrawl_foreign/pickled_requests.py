@@ -106,12 +106,12 @@ class StoredQueue(PickledRequests):
     async def send_entry(self, where: str, entry: bytes | int) -> None:
         """Send an entry, or record that it is skipped. An integer is the size of an entry that is too large."""
         if isinstance(entry, int):
-            self._sender.leave_out(where, f"it has {entry:,} bytes; at most {ENTRY_BYTES_MAX:,} are allowed")
+            self._sender.record_skipped(where, f"it has {entry:,} bytes; at most {ENTRY_BYTES_MAX:,} are allowed")
             return
         try:
             fields = await asyncio.to_thread(self.read, entry)
         except UnreadableError as error:
-            self._sender.leave_out(where, str(error))
+            self._sender.record_skipped(where, str(error))
             return
         name = f"{self._kind}:{hashlib.sha1(entry, usedforsecurity=False).hexdigest()}"
         await self._sender.send_request(where, fields, name)

@@ -47,7 +47,7 @@ class UrlList:
             try:
                 url = self._url_of(line)
             except ValueError as error:
-                sender.leave_out(where, str(error))
+                sender.record_skipped(where, str(error))
                 continue
             if url:
                 await sender.send_url(where, url, self._priority, self._callback)

@@ -135,7 +135,7 @@ class Campaign:
             self._record({"kind": "text", "record": record, "terms": list(terms)})
 
     def due(self) -> list[Due]:
-        """Choose queries up to the width, unless a bound is reached, and return all that are outstanding."""
+        """Choose queries until `width` of them run, unless a bound is reached, and return all outstanding ones."""
         while len(outstanding := [*self._outstanding()]) < self._limits.width and not self._bound_reached():
             query = self._next_query()
             self._lacks_words = query is None and not outstanding

@@ -89,7 +89,7 @@ def refusal_of(form: Form, action: str, *, post_allowed: bool = False) -> str:
         action: the absolute URL that it is sent to.
         post_allowed: whether a rule of the user names this form, so that POST is allowed. All other checks apply.
     """
-    for check in (_wrong_way, _wrong_field, _wrong_word):
+    for check in (_method_refusal, _field_refusal, _word_refusal):
         if refusal := check(form, action, post_allowed):
             return refusal
     if not any(one.kind in TEXT_KINDS or one.kind == "select" for one in form.fields if one.name):
@@ -109,7 +109,7 @@ def method_of(form: Form) -> str:
     return (form.attributes.get("method", "").strip() or "get").lower()
 
 
-def _wrong_way(form: Form, action: str, post_allowed: bool) -> str:
+def _method_refusal(form: Form, action: str, post_allowed: bool) -> str:
     if form.is_cut:
         return "too-large"
     method = method_of(form)
@@ -122,7 +122,7 @@ def _wrong_way(form: Form, action: str, post_allowed: bool) -> str:
     return ""
 
 
-def _wrong_field(form: Form, action: str, post_allowed: bool) -> str:
+def _field_refusal(form: Form, action: str, post_allowed: bool) -> str:
     for one in form.fields:
         if one.kind not in _PLAIN_KINDS:
             return f"field-{one.kind}" if one.kind in ("password", "file", "email", "tel", "textarea") else "field"
@@ -143,14 +143,14 @@ def _wrong_field(form: Form, action: str, post_allowed: bool) -> str:
     return ""
 
 
-def _wrong_word(form: Form, action: str, post_allowed: bool) -> str:
+def _word_refusal(form: Form, action: str, post_allowed: bool) -> str:
     parts = urlsplit(action)
     if _has_any(_CHANGING_PATHS, (parts.path, parts.query)):
         return "changing"
     texts = [*_own_names(form), *form.labels, *(one.name for one in form.fields if one.kind in ("submit", "image"))]
     if _has_any(_CHANGING, texts) or any(_is_an_order(words_of(text)) for text in texts):
         return "changing"
-    said = [text for one in form.fields if one.kind in TEXT_KINDS for text in _said_by(one)]
+    said = [text for one in form.fields if one.kind in TEXT_KINDS for text in _texts_of(one)]
     return "personal" if _has_any(_PERSONAL_WORDS, said) else ""
 
 
@@ -177,13 +177,13 @@ def _is_for_search(form: Form, action: str) -> bool:
         if one.kind == "text":
             if "".join(words_of(one.name)) in _SEARCH_NAMES:
                 return True
-            texts += [one.name, *_said_by(one)]
+            texts += [one.name, *_texts_of(one)]
     return any(not _SEARCH.isdisjoint(words_of(text)) for text in texts)
 
 
 def _likeness(one: Field) -> int:
     """Return a score of how likely a text field is that of a search."""
-    said = [word for text in _said_by(one) for word in words_of(text)]
+    said = [word for text in _texts_of(one) for word in words_of(text)]
     return (
         4 * (one.kind == "search")
         + 3 * ("".join(words_of(one.name)) in _SEARCH_NAMES)
@@ -198,7 +198,7 @@ def _own_names(form: Form) -> Iterator[str]:
             yield value
 
 
-def _said_by(one: Field) -> Iterable[str]:
+def _texts_of(one: Field) -> Iterable[str]:
     return [one.attributes[name] for name in ("placeholder", "aria-label", "title", "id") if name in one.attributes]
 
 

@@ -116,12 +116,12 @@ class Browsers:
             async with self._alone:
                 browser = await self._start(is_shared=False)
                 try:
-                    return await _until_gone(browser, work(browser))
+                    return await _run_until_gone(browser, work(browser))
                 finally:
                     await self._end(browser)
         browser = await self._take_tab()
         try:
-            return await _until_gone(browser, work(browser))
+            return await _run_until_gone(browser, work(browser))
         finally:
             browser.tabs -= 1
             if browser.tabs == 0 and (browser.pages >= PAGES_MAX or browser.gone.done()):
@@ -168,7 +168,7 @@ class Browsers:
                         raise
         self._running.add(browser)
         if self._watch is None:
-            self._watch = asyncio.get_running_loop().create_task(self._keep_bounds())
+            self._watch = asyncio.get_running_loop().create_task(self._enforce_limits())
         return browser
 
     async def _launch(self, *, is_shared: bool) -> Browser:
@@ -201,7 +201,7 @@ class Browsers:
         await browser.close()
         self._record_end(browser.gone.result())
 
-    async def _keep_bounds(self) -> None:
+    async def _enforce_limits(self) -> None:
         while True:
             await asyncio.sleep(LOOK_S)
             for browser in list(self._running):
@@ -216,7 +216,7 @@ class Browsers:
                     self._wake_waiting()
 
 
-async def _until_gone(browser: Browser, work: Coroutine[Any, Any, T]) -> T:
+async def _run_until_gone(browser: Browser, work: Coroutine[Any, Any, T]) -> T:
     task = asyncio.ensure_future(work)
     either: set[asyncio.Future[Any]] = {task, browser.gone}
     try:

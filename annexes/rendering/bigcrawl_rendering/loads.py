@@ -129,19 +129,19 @@ class PageLoads:
             return answered
         if is_kept and (task := self._kept.under_way.get(key)) is not None:
             with suppress(LoadRefusedError):  # of the other page, whose turn may be over
-                answered = await _shielded(task)
+                answered = await _wait_shielded(task)
                 self._count("kept")
                 return answered
-        self._use_up_one(url)
+        self._count_request(url)
         # A request that was begun ends, even if the page does not wait for it: its host is in use until then.
         task = asyncio.get_running_loop().create_task(self._send(asked, url))
         self._tasks.add(task)
         task.add_done_callback(self._forget)
         if not is_kept:
-            return await _shielded(task)
+            return await _wait_shielded(task)
         self._kept.under_way[key] = task
         task.add_done_callback(lambda done: self._kept.record_end(key, done))
-        return await _shielded(task)
+        return await _wait_shielded(task)
 
     def _check(self, asked: Asked, url: str) -> None:
         split = urlsplit(url)
@@ -172,14 +172,14 @@ class PageLoads:
                 return _answered(response)
             target = urljoin(response.url, location.decode("latin-1")).partition("#")[0]
             self._check(asked, target)
-            self._use_up_one(target)
+            self._count_request(target)
             if urlsplit(target).netloc != urlsplit(request.url).netloc:
                 headers.pop("authorization", None)
             method = "GET" if response.status == 303 else request.method
             request = request.replace(url=target, method=method, headers=headers)
         raise LoadRefusedError("failed", f"{url} redirects more than {REDIRECTS_MAX} times")
 
-    def _use_up_one(self, url: str) -> None:
+    def _count_request(self, url: str) -> None:
         if self._sent >= self._requests_max:
             self.is_cut = True
             raise LoadRefusedError("refused", f"the request to {url} exceeds BIGCRAWL_RENDER_REQUESTS")
@@ -204,7 +204,7 @@ class PageLoads:
         self.counts[end] = self.counts.get(end, 0) + 1
 
 
-async def _shielded(task: asyncio.Task[Answered]) -> Answered:
+async def _wait_shielded(task: asyncio.Task[Answered]) -> Answered:
     """Wait for a task that several pages may share; a page that ends does not cancel it."""
     return await asyncio.shield(task)
 

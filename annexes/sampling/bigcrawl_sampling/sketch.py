@@ -50,7 +50,7 @@ class WalkSketch:
         self.fetches += 1
         for link in self._kept_of(step.links):
             self._of(link).add((step.walk,), 1 / len(step.links), 0, 0)
-        asked = int(_mixed([step.asked])[0])
+        asked = int(_mix_keys([step.asked])[0])
         for key in self._kept_of((step.asked, step.found)):
             is_chosen = key == asked and step.step > 0
             self._of(key).add((step.walk,), 0.0, is_chosen, is_chosen and step.is_page)
@@ -97,7 +97,7 @@ class WalkSketch:
         return found
 
     def _kept_of(self, keys: Iterable[int]) -> list[int]:
-        mixed = _mixed(dict.fromkeys(keys))
+        mixed = _mix_keys(dict.fromkeys(keys))
         return [int(key) for key in mixed[mixed < np.uint64(self._below)]] if self._below < _ALL else mixed.tolist()
 
     def _trim(self) -> None:
@@ -107,7 +107,7 @@ class WalkSketch:
             self._seen = {key: self._seen[key] for key in keys[:KEPT_MAX]}
 
 
-def _mixed(keys: Iterable[int]) -> np.ndarray[Any, np.dtype[np.uint64]]:
+def _mix_keys(keys: Iterable[int]) -> np.ndarray[Any, np.dtype[np.uint64]]:
     """Return hashes of keys, because keys of one PLD start alike."""
     mixed = np.array(list(keys), dtype=np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):

@@ -116,7 +116,7 @@ class _LineSender:
 async def crawl_for_import(
     config: Config, server: str, record: dict[str, Any] | None = None, *, pauses: bool = False
 ) -> AsyncIterator[OpenedCrawl]:
-    """Open the crawl, or begin it. After an error it stays paused, so that the import can be repeated.
+    """Open the crawl, or create it. After an error it stays paused, so that the import can be repeated.
 
     The crawl must hash URLs to the same keys as the exported `record`, if any. `pauses` pauses the crawl even if it
     exists already.

@@ -69,7 +69,7 @@ class RequestSender:
         """
         name = fields.get("_class")
         if isinstance(name, str) and not name.startswith(_SCRAPYS) and name not in self._classes:
-            self.leave_out(where, f"it is a {name[:100]}: allow that with --request-class {name[:100]}")
+            self.record_skipped(where, f"it is a {name[:100]}: allow that with --request-class {name[:100]}")
             return False
         try:
             url, canonical = encode_stored(
@@ -80,7 +80,7 @@ class RequestSender:
                 entry=entry,
             )
         except (UrlError, RequestNotStorableError, ValueError, OverflowError) as error:
-            self.leave_out(where, str(error))
+            self.record_skipped(where, str(error))
             return False
         await self._inboxes.add_url(self._partition_of(canonical), url)
         self.sent += 1
@@ -92,13 +92,13 @@ class RequestSender:
             place = self._crawl.place_of(url)
             queued = links_encoder(Links([place.url], priority=priority, callback=callback), 0, self._traits)
         except (UrlError, RequestNotStorableError, ValueError) as error:
-            self.leave_out(where, str(error))
+            self.record_skipped(where, str(error))
             return False
         await self._inboxes.add_url(place.partition, queued(place.key, place.url))
         self.sent += 1
         return True
 
-    def leave_out(self, where: str, reason: str) -> None:
+    def record_skipped(self, where: str, reason: str) -> None:
         self.left_out += 1
         if len(self.bad) < BAD_SHOWN:
             self.bad.append(NotImported(where, reason[:300]))

@@ -49,7 +49,7 @@ def compact_files(config: Config, words: Sequence[str], opts: argparse.Namespace
     if any(path.parent != directory for path in paths):
         raise ConfigError("scrapy frontier warc compact got files of several directories: call it once for each")
     try:
-        with _room_in(directory) as room:
+        with _working_directory(directory) as room:
             done = _Compaction(room, paths, config.crawl.warc_indexes)
             done.run()
     except OSError as error:
@@ -162,7 +162,7 @@ class _Compaction:
 
 
 @contextmanager
-def _room_in(directory: Path) -> Iterator[Path]:
+def _working_directory(directory: Path) -> Iterator[Path]:
     """Create an empty working directory beside the files; raise ConfigError if another call is using it."""
     room = directory / _ROOM
     make_private_directory(room)

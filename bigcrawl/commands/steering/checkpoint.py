@@ -107,7 +107,7 @@ def _make_durable(
         for row in rows:
             view, name = views[row["partition"]], f"p{row['partition']:04d}"
             if objects is not None:
-                why = _lack_of_store(PointSeries(objects, f"{config.crawl.name}/{name}"), view)
+                why = _store_problem(PointSeries(objects, f"{config.crawl.name}/{name}"), view)
             elif view.node and (view.is_begun or (config.crawl.crawl_dir / name).is_dir()):
                 why = _sync_directory(config.crawl.crawl_dir / name)  # a node that releases a partition has synced it
             else:
@@ -120,7 +120,7 @@ def _make_durable(
     return found
 
 
-def _lack_of_store(series: PointSeries, view: PartitionView) -> str:
+def _store_problem(series: PointSeries, view: PartitionView) -> str:
     _, stored = series.last_place()
     committed = view.count("manifest")
     if stored >= committed:

@@ -18,13 +18,13 @@ _EARLY = 16  # a timed queue may release a URL up to a sixteenth of its wait too
 
 
 def first_check_s(revisit: TimedUrl, modified: Modified) -> int:
-    visit = _listed_visit(revisit.url, modified)
+    visit = _visit_of_listed_page(revisit.url, modified)
     return revisit.due_s if visit is None else visit.soonest_s
 
 
 def next_check_s(url: QueuedUrl, modified: Modified, now_s: int) -> int | None:
     """Return when to check a due page again, or None to visit it now."""
-    visit = _listed_visit(url, modified)
+    visit = _visit_of_listed_page(url, modified)
     if visit is None or now_s >= visit.due_s - (visit.due_s - visit.last_s) // _EARLY:
         return None
     if now_s >= visit.soonest_s and modified.get(url.key, 0) > visit.last_s:
@@ -32,7 +32,7 @@ def next_check_s(url: QueuedUrl, modified: Modified, now_s: int) -> int | None:
     return next_hint_check_s(visit.last_s, visit.soonest_s, visit.due_s, now_s)
 
 
-def _listed_visit(url: QueuedUrl, modified: Modified) -> Visit | None:
+def _visit_of_listed_page(url: QueuedUrl, modified: Modified) -> Visit | None:
     if not listed_in(url.flags) and url.key not in modified:
         return None
     try:

@@ -130,16 +130,16 @@ class WildcardDns:
         self._hosts = hosts
         self._lookup = lookup
         self._pld_key = pld_key
-        self._looked_up: OrderedDict[str, int] = OrderedDict()
+        self._look_up_address: OrderedDict[str, int] = OrderedDict()
         self._asking: set[asyncio.Task[None]] = set()
         self._verdicts: dict[str, bytes] = {}
 
     def count_host(self, pld: str) -> None:
-        count = self._looked_up.get(pld, 0) + 1
-        self._looked_up[pld] = count
-        self._looked_up.move_to_end(pld)
-        if len(self._looked_up) > PLDS_KEPT:
-            self._looked_up.popitem(last=False)
+        count = self._look_up_address.get(pld, 0) + 1
+        self._look_up_address[pld] = count
+        self._look_up_address.move_to_end(pld)
+        if len(self._look_up_address) > PLDS_KEPT:
+            self._look_up_address.popitem(last=False)
         if count >= self._hosts and _is_power_of_two(count / self._hosts):
             task = asyncio.get_running_loop().create_task(self._test_pld(pld), name=f"wildcard {pld}")
             self._asking.add(task)
@@ -167,7 +167,7 @@ class WildcardDns:
             found = False
         if found:
             text = "%(pld)s is taken for a trap: DNS has an address for any name of it, and %(hosts)d were looked up"
-            logger.info(text, {"pld": pld, "hosts": self._looked_up.get(pld, 0)})
+            logger.info(text, {"pld": pld, "hosts": self._look_up_address.get(pld, 0)})
         self._verdicts[pld] = pack_wildcard(self._pld_key(pld), found=found)
 
 

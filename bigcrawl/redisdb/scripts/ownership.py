@@ -143,7 +143,7 @@ def look_partition(
 ) -> Call[PartitionView]:
     """Read the state of the partition, and renew its lease if `identity` owns it.
 
-    In a brief view, which is faster, `hosts_...` and `taken` are 0.
+    A brief view is faster; its `hosts_...` and `taken` are 0.
     """
 
     def parse(reply: list[Any]) -> PartitionView:

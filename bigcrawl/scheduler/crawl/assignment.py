@@ -46,7 +46,7 @@ def assign(partitions: int, members: Mapping[str, LiveNode]) -> list[str]:
         given = _given_away(int(at), owner, scores, room)
         owner[given] = -1
         room[at] = 0
-    _give(owner, scores, room.tolist())
+    _assign_free(owner, scores, room.tolist())
     return [nodes[at] for at in owner]
 
 
@@ -81,7 +81,7 @@ def _given_away(at: int, owner: Owners, scores: Scores, room: Owners) -> Owners:
     return kept[np.argsort(scores[at, kept] - others, kind="stable")[: -room[at]]]
 
 
-def _give(owner: Owners, scores: Scores, room: list[int]) -> None:
+def _assign_free(owner: Owners, scores: Scores, room: list[int]) -> None:
     free = np.flatnonzero(owner < 0)
     best_first = np.argsort(-scores[:, free], axis=0).T.tolist()
     for partition, nodes in zip(free, best_first, strict=True):

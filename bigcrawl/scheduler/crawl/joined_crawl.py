@@ -52,7 +52,7 @@ class Arrivals:
     def __repr__(self) -> str:
         return f"<Arrivals untold={len(self._untold)} heard={self._heard}>"
 
-    def note(self, partition: int) -> None:
+    def add(self, partition: int) -> None:
         self._untold.add(partition)
 
     async def tell(self, partitions: Iterable[int] = ()) -> None:

@@ -38,7 +38,7 @@ class MeasuredCapacity:
     def __repr__(self) -> str:
         return f"<MeasuredCapacity {self.value:g} of {self._configured:g}>"
 
-    def note(self, late_ms: float, others_late_ms: Collection[float], now_ms: int) -> None:
+    def update(self, late_ms: float, others_late_ms: Collection[float], now_ms: int) -> None:
         """Lower the capacity if hosts have long waited here and not on some other node; else raise it again."""
         is_behind = late_ms >= BEHIND_MS and any(other < KEEPS_UP_MS for other in others_late_ms)
         if self._since_ms is None or is_behind != self._is_behind:

@@ -219,7 +219,7 @@ class Membership:
         self._record_contact(client.now_ms())
         if self._moves_by_load:
             others = [each.get(_LATE, 0) for node, each in self.reports.items() if node != self.node]
-            self._capacity.note(late_ms, others, client.now_ms())
+            self._capacity.update(late_ms, others, client.now_ms())
         for node, error in self._refusals(self.reports).items():
             if joined_before(self.reports[node], node, self._report, self.node):
                 raise error

@@ -52,7 +52,7 @@ class MissingPartitions:
     def __repr__(self) -> str:
         return f"<MissingPartitions {sorted(self._looks)}>"
 
-    def note(self, partition: int, error: LostFilesError) -> None:
+    def set_apart(self, partition: int, error: LostFilesError) -> None:
         """Set a partition without files apart, or raise the error if the settings require it."""
         if self._policy == STOP:
             raise error

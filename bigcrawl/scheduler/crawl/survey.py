@@ -181,7 +181,7 @@ class FinishCheck:
         return self._had_work is not None
 
     async def is_announced(self, seen: Survey) -> bool:
-        if self._is_unasked(seen):
+        if self._rules_have_changed(seen):
             return False
         announced = await self._client.command("HGET", self._key, "finished")
         return bool(announced == self._announcement(seen))
@@ -200,7 +200,7 @@ class FinishCheck:
             return False
         seen = await survey(self._client, self._crawl, self._partitions)
         self._had_work, self.ended = seen.first_with_work, seen.counts["ended"]
-        if not seen.is_empty or self._is_unasked(seen):
+        if not seen.is_empty or self._rules_have_changed(seen):
             self.stuck_passes = 0
             await self.revoke_end()
             return False
@@ -230,7 +230,7 @@ class FinishCheck:
     def _announcement(self, seen: Survey) -> bytes:
         return b" ".join(b"%d" % count for count in seen.progress)
 
-    def _is_unasked(self, seen: Survey) -> bool:
+    def _rules_have_changed(self, seen: Survey) -> bool:
         return bool(seen.asked - {self._rules_mark()})
 
 

@@ -142,7 +142,7 @@ class AddressCheck:
             return ""
         await self._take_turn(host)
         try:
-            found = await self._looked_up(host)
+            found = await self._look_up_address(host)
         except DnsError as error:
             raise self._after_failed_lookup(host, error) from error
         self._failed_lookups.pop(host, None)
@@ -156,7 +156,7 @@ class AddressCheck:
         if wait_ms := await self._lookups.take_turn(host):
             raise Closed(retry_ms=min(wait_ms, LOOKUP_WAIT_MS_MAX))
 
-    async def _looked_up(self, host: str) -> list[str]:
+    async def _look_up_address(self, host: str) -> list[str]:
         """Return the host's addresses. Wait only briefly, so that silent name servers do not fill the node."""
         if (self._dns.asking_ms(host) or 0) >= WAIT_MS_MAX:
             raise Closed(retry_ms=LOOKUP_RETRY_MS)

@@ -182,7 +182,7 @@ class HostLoans:
             if is_held:
                 self._shared_hosts.leave_host(host, rest_ms)
             await self._client.run([scripts.return_host(keys, host, ticket, rest_ms)])
-            self._arrivals.note(keys.partition)
+            self._arrivals.add(keys.partition)
 
     async def _borrow_host(self, keys: PartitionKeys, host: str, ticket: str) -> bool:
         deadline_ms = self._policy.fetch_deadline_ms + BORROW_GATES_MS_MAX

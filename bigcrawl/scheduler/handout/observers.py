@@ -224,15 +224,15 @@ class Observers:
         self._outbox = outbox
         self.all = tuple(observers)
         self._of = {type(one): one for one in self.all}
-        self._record_answer = self._those_with("record_answer")
-        self._record_look_up = self._those_with("record_look_up")
-        self.marks_of_end = self._those_with("marks_of_end")
-        self._send = self._those_with("send")
-        self._delay_end = self._those_with("delay_end")
-        self._rows_of = self._those_with("rows_of")
-        self._links_of = self._those_with("links_of")
-        self._complete = self._those_with("complete")
-        self._record_offered = self._those_with("record_offered")
+        self._record_answer = self._observers_with("record_answer")
+        self._record_look_up = self._observers_with("record_look_up")
+        self.marks_of_end = self._observers_with("marks_of_end")
+        self._send = self._observers_with("send")
+        self._delay_end = self._observers_with("delay_end")
+        self._rows_of = self._observers_with("rows_of")
+        self._links_of = self._observers_with("links_of")
+        self._complete = self._observers_with("complete")
+        self._record_offered = self._observers_with("record_offered")
         self.record_headers = self._call_each("record_headers") or _do_nothing
         self.record_unpacked = self._call_each("record_unpacked") or _do_nothing
         self.record_end = self._call_each("record_end") or _do_nothing
@@ -240,21 +240,21 @@ class Observers:
         self.record_sent = self._call_each("record_sent") or _do_nothing
         self.record_gap = self._call_each("record_gap")
         self.before_end = self._call_each("before_end")
-        self._was_fetched = self._those_with("was_fetched")
-        self._reported = self._those_with("reported")
+        self._was_fetched = self._observers_with("was_fetched")
+        self._reported = self._observers_with("reported")
 
     @classmethod
     def of_node(cls, held: HeldUrls, outbox: TakesRows, side: NodeSide) -> Observers:
         made = (module.observer_of(side) for module in modules_on("page", side.config))
         return cls(held, outbox, (observer for observer in made if observer is not None))
 
-    def _those_with(self, name: str) -> tuple[Callable[..., Any], ...]:
+    def _observers_with(self, name: str) -> tuple[Callable[..., Any], ...]:
         default = getattr(Observer, name)
         return tuple(getattr(one, name) for one in self.all if getattr(type(one), name) is not default)
 
     def _call_each(self, name: str) -> Callable[..., None] | None:
         """Return a function that calls this method of each observer that has it; None if none has."""
-        calls = self._those_with(name)
+        calls = self._observers_with(name)
 
         def call_each(*args: Any, **named: Any) -> None:
             for call in calls:

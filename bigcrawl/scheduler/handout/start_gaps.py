@@ -73,7 +73,10 @@ class StartGaps:
 
 
 def _longest_rest(before: BoundedDict[str, int], gaps: tuple[Space, ...], now: int, a_ms: int) -> int:
-    """Return the longest remaining rest of these gaps; 0 if all are over. One ms has `a_ms` units of time."""
+    """Return the longest remaining rest of these gaps; 0 if all are over.
+
+    `a_ms` is the number of time units in a ms.
+    """
     wait = 0
     for name, gap_ms in gaps:
         before_at = before.get(name)

@@ -100,7 +100,7 @@ class Parts:
         is_elsewhere = partition not in self.ownership.owned
         self.observers.record_sent(urls, is_elsewhere=is_elsewhere)
         if is_elsewhere:
-            self.crawl.arrivals.note(partition)
+            self.crawl.arrivals.add(partition)
 
     def _record_ended(self, owned: OwnedPartition, ended: list[HeldUrl]) -> None:
         self.exchange.record_ended(owned, ended)

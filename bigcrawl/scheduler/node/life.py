@@ -118,7 +118,7 @@ class Departure:
         await self._close_gates()
         try:
             async with asyncio.timeout(PATIENCE_S) as limit:
-                heeding = asyncio.create_task(_heed(has_time, limit))
+                heeding = asyncio.create_task(_watch_deadline(has_time, limit))
                 try:
                     await self._announce_departure()
                 finally:
@@ -181,7 +181,7 @@ class Departure:
         await parts.observers.close()
 
 
-async def _heed(has_time: Callable[[], bool], limit: asyncio.Timeout) -> None:
+async def _watch_deadline(has_time: Callable[[], bool], limit: asyncio.Timeout) -> None:
     await asyncio.sleep(LEAST_S)
     while has_time():  # noqa: ASYNC110 - Scrapy announces no signal
         await asyncio.sleep(LOOK_S)

@@ -49,7 +49,7 @@ class CloseRate:
     def is_on(self) -> bool:
         return self._config.pages_per_s > 0
 
-    def note(self, now_ms: int, rate: float, allowed: float) -> bool:
+    def record_rate(self, now_ms: int, rate: float, allowed: float) -> bool:
         """Record the current rate of all nodes, in pages per second.
 
         Return whether the crawl was too slow for the whole span.

@@ -48,7 +48,7 @@ class DamagedPartitions:
         self._look: asyncio.Task[None] | None = None
 
     @property
-    def is_looking(self) -> bool:
+    def is_checking(self) -> bool:
         return self._look is not None and not self._look.done()
 
     def set_apart(self, partition: int, error: BigcrawlError) -> None:
@@ -68,13 +68,13 @@ class DamagedPartitions:
             [("HGET", partition_keys(self._config.name, partition).state, "damaged") for partition in wanted]
         )
         marked = {p for p, mark in zip(wanted, marks, strict=True) if int(mark or 0)}
-        self._look_at_repaired(marked)
+        self._check_repaired(marked)
         new = [p for p in wanted if p not in self._looks]
         marked &= set(new)
         self._looks |= dict.fromkeys(marked - self._checked, 0)
         self._checked -= set(new)
         if due := [p for p in partitions if self._looks.get(p, 1 << 62) <= self._clock.monotonic_ms()]:
-            self._begin_look(due[0])
+            self._begin_check(due[0])
         return [p for p in new if p not in self._looks]
 
     async def close(self) -> None:
@@ -82,16 +82,16 @@ class DamagedPartitions:
             self._look.cancel()
             await asyncio.gather(self._look, return_exceptions=True)
 
-    def _look_at_repaired(self, marked: set[int]) -> None:
+    def _check_repaired(self, marked: set[int]) -> None:
         for partition in (self._marked - marked) & self._looks.keys():
             self._looks[partition] = 0
         self._marked = marked & self._looks.keys()
 
-    def _begin_look(self, partition: int) -> None:
-        if not self.is_looking:
-            self._look = asyncio.create_task(self._look_at(partition))
+    def _begin_check(self, partition: int) -> None:
+        if not self.is_checking:
+            self._look = asyncio.create_task(self._check_files(partition))
 
-    async def _look_at(self, partition: int) -> None:
+    async def _check_files(self, partition: int) -> None:
         problem = await asyncio.to_thread(_problem_of, self._config.crawl_dir / f"p{partition:04d}")
         if problem is not None:
             self.set_apart(partition, problem)

@@ -88,7 +88,7 @@ class Folding:
             for owned in self._table.by_number.values():
                 owned.set_extra_limit(self._lateness.extra_divisor)
                 self._table.news.to_step.add(owned)
-        shares = shares_of(self._due_partitions(now_ms, starved=starved, idle=idle))
+        shares = entries_per_partition(self._due_partitions(now_ms, starved=starved, idle=idle))
         admitted = await self._step_each(shares, behind, now_ms) if shares else 0
         if refused is not None:
             raise refused
@@ -206,7 +206,7 @@ class Folding:
         self._unconfirmed.difference_update(stepped)
 
 
-def shares_of(due: Sequence[OwnedPartition]) -> dict[OwnedPartition, int]:
+def entries_per_partition(due: Sequence[OwnedPartition]) -> dict[OwnedPartition, int]:
     """Return how many inbox entries to read from each partition in one round: many from few partitions."""
     shares: dict[OwnedPartition, int] = {}
     room = INBOX_ENTRIES_AT_ONCE

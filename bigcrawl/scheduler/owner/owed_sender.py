@@ -76,7 +76,7 @@ class OwedSender:
         for home in by_home:
             owned = self._table.by_number.get(home)
             if owned is None:
-                self._arrivals.note(home)
+                self._arrivals.add(home)
             elif home not in failed:
                 owned.inbox.record_others()
         return failed

@@ -62,7 +62,7 @@ class OwnedPartition(TakenFromPartition):
         self.keys = keys
         self.identity = identity
         self.disk = disk
-        self._tell_news: Callable[[OwnedPartition], None] = _to_nobody
+        self._tell_news: Callable[[OwnedPartition], None] = _ignore_event
         self.away = AwayHosts(may_be_some=in_redis.may_have_entries)
         self.hot = HotSet(
             config.frontier.hot_urls // config.crawl.partitions, self.away, in_redis.by_host, tell=self._record_changes
@@ -97,7 +97,7 @@ class OwnedPartition(TakenFromPartition):
         self._tell_news = tell
 
     def end_news(self) -> None:
-        self._tell_news = _to_nobody
+        self._tell_news = _ignore_event
 
     def _record_changes(self) -> None:
         self._tell_news(self)
@@ -211,5 +211,5 @@ class OwnedPartition(TakenFromPartition):
         return self.publishing.call(self.identity, is_damaged=self.is_damaged)
 
 
-def _to_nobody(_owned: OwnedPartition) -> None:
+def _ignore_event(_owned: OwnedPartition) -> None:
     """Ignore events of a released partition."""

@@ -143,7 +143,7 @@ class Reconciliation:
         rows = [_row_of(url) for url in held]
         places = [place for url in held for place in _possible_places(url)]
         partition = owned.keys.partition
-        lately = self._held.lately_of(partition)
+        lately = self._held.recent_ends_of(partition)
         gone = {url.seq for url in held} | {url.seq for url in lately if _is_gone(url)}
         places += [place for url in lately if url.seq in gone for place in _possible_places(url)]
         places += owned.moved.places_of_merged(owned.disk.manifest.inbox_id)

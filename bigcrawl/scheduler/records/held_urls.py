@@ -172,7 +172,7 @@ class HeldUrls:
         self._confirmed = 0
         return dropped
 
-    def lately_of(self, partition: int) -> list[HeldUrl]:
+    def recent_ends_of(self, partition: int) -> list[HeldUrl]:
         return [held for held in self.recently_ended() if held.partition == partition]
 
     def recently_ended(self) -> list[HeldUrl]:

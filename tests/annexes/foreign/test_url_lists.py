@@ -30,7 +30,7 @@ class Sender:
         assert (priority, callback) == (3, "parse_item")
         self.sent.append(url)
 
-    def leave_out(self, where: str, reason: str) -> None:
+    def record_skipped(self, where: str, reason: str) -> None:
         self.left_out.append(f"{where.rpartition(', ')[2]}: {reason}")
 
 

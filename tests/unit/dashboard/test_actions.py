@@ -9,7 +9,7 @@ import pytest
 
 from bigcrawl.commands.actions import ACTIONS
 from bigcrawl.commands.running import parse_action
-from bigcrawl.dashboard.actions import CHANGES, LOOKS, WORDS_MAX, ActionCall, change_of, look_of
+from bigcrawl.dashboard.actions import CHANGES, LOOKS, WORDS_MAX, ActionCall, change_of, read_action_of
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from tests.support.running.tables import each
 
@@ -38,9 +38,9 @@ def test_no_question_has_words_that_change_something() -> None:
 
 
 def test_a_query_is_words_and_options() -> None:
-    assert look_of("host", {"word": ["a.example"]}) == ActionCall("host", ("a.example",))
-    assert look_of("blacklist", {}) == ActionCall("blacklist", ("list",))
-    assert look_of("hosts", {"state": ["busy"], "limit": ["5"]}).options == (("limit", "5"), ("state", "busy"))
+    assert read_action_of("host", {"word": ["a.example"]}) == ActionCall("host", ("a.example",))
+    assert read_action_of("blacklist", {}) == ActionCall("blacklist", ("list",))
+    assert read_action_of("hosts", {"state": ["busy"], "limit": ["5"]}).options == (("limit", "5"), ("state", "busy"))
 
 
 def test_a_body_is_words_and_options() -> None:
@@ -72,7 +72,7 @@ def test_a_body_is_words_and_options() -> None:
 )
 def test_what_costs_much_or_is_no_word_is_refused(name: str, query: dict[str, list[str]]) -> None:
     with pytest.raises(ConfigError):
-        look_of(name, query)
+        read_action_of(name, query)
 
 
 @pytest.mark.parametrize(

@@ -123,13 +123,13 @@ def test_a_file_that_the_store_never_takes_is_no_reason_to_wait(world: World) ->
     theirs.write_bytes(b"another")
     uploader = world.uploader()
     full = DiskUse(world.warc, 0, uploader.staying)
-    assert full._complaint_now()
+    assert full._current_complaint()
     uploader.start()
-    wait_until(lambda: not full._complaint_now(), "it waits no more")
+    wait_until(lambda: not full._current_complaint(), "it waits no more")
     assert path.exists()
     other = world.warc / "z.warc.gz"
     other.touch()  # it has no index
-    assert full._complaint_now().endswith("1 files there wait for the store")
+    assert full._current_complaint().endswith("1 files there wait for the store")
     other.unlink()
     theirs.unlink()
     uploader.check_for_files()
@@ -149,7 +149,7 @@ def test_a_file_that_a_store_refuses_while_it_takes_others_is_no_reason_to_wait(
     full = DiskUse(world.warc, 0, uploader.staying)
     uploader.start()
     wait_until(lambda: uploader.staying == {refused.name}, "it is known")
-    assert not full._complaint_now()
+    assert not full._current_complaint()
     for _ in range(2):
         others.append(world.pages(URLS[:1]))
         uploader.check_for_files()
@@ -158,7 +158,7 @@ def test_a_file_that_a_store_refuses_while_it_takes_others_is_no_reason_to_wait(
     assert "are not uploaded to" not in caplog.text
     away = world.store.rename(world.store.with_name("away"))
     others.append(world.pages(URLS[:1]))
-    assert full._complaint_now().endswith("1 files there wait for the store")
+    assert full._current_complaint().endswith("1 files there wait for the store")
     uploader.check_for_files()
     wait_until(lambda: "are not uploaded to" in caplog.text, "it is away")
     away.rename(world.store)
@@ -220,14 +220,14 @@ def test_a_disk_is_too_full_only_while_files_wait(world: World) -> None:
     assert 0 < percent < 100
     assert percent >= 100 * (1 - disk.f_bfree / disk.f_blocks) - 1
     full, roomy = DiskUse(world.warc, 0), DiskUse(world.warc, 101)
-    assert full._complaint_now() == ""
+    assert full._current_complaint() == ""
     path = world.pages()
-    assert full._complaint_now().startswith(f"the disk of {world.warc} is ")
-    assert full._complaint_now().endswith(" % full, and 1 files there wait for the store")
-    assert roomy._complaint_now() == ""
+    assert full._current_complaint().startswith(f"the disk of {world.warc} is ")
+    assert full._current_complaint().endswith(" % full, and 1 files there wait for the store")
+    assert roomy._current_complaint() == ""
     index_path(path).unlink()
     path.rename(path.with_name(path.name + ".open"))
-    assert full._complaint_now() == "", "a file that is written does not wait"
+    assert full._current_complaint() == "", "a file that is written does not wait"
 
 
 def test_a_watch_sees_what_changes(world: World) -> None:

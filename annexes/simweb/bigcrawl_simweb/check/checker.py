@@ -82,13 +82,13 @@ class Checker:
         if exchange.start_ms != self._now_ms:
             if exchange.start_ms < self._now_ms:
                 raise ContractError(f"exchange at {exchange.start_ms} comes after one at {self._now_ms}; use check()")
-            self._take_together()
+            self._check_millisecond()
             self._now_ms = exchange.start_ms
         self._together.append(exchange)
 
     def report(self) -> Report:
         """Return the findings so far. Later exchanges must start in a later millisecond."""
-        self._take_together()
+        self._check_millisecond()
         coverage = self._coverage
         return Report(
             requests=self._statuses.total(),
@@ -116,15 +116,15 @@ class Checker:
             nofollowed=tuple(coverage.nofollowed),
         )
 
-    def _take_together(self) -> None:
+    def _check_millisecond(self) -> None:
         """Check the exchanges of one millisecond in the order most favourable to the crawler."""
         together, self._together = self._together, []
         if len(together) > 1:
-            together.sort(key=self._excuse_order)
+            together.sort(key=self._lenient_sort_key)
         for exchange in together:
             self._check_exchange(exchange)
 
-    def _excuse_order(self, exchange: Exchange) -> tuple[int, bool, bool]:
+    def _lenient_sort_key(self, exchange: Exchange) -> tuple[int, bool, bool]:
         until_ms = exchange.busy_until_ms(self._rules.tolerance_ms)
         return until_ms, not exchange.is_robots, not exchange.is_failure
 

@@ -140,13 +140,13 @@ class UniformWeb:
     def _page_body(self, number: int, host: int, port: int) -> bytes:
         draws = random_words(_DRAWS, self.seed, _LINK_PURPOSE, host, number)
         *near, far = self.children(number)
-        near += self._near_old(number, host, draws[0])
+        near += self._known_relatives(number, host, draws[0])
         remote: list[bytes | int] = []
-        for place, other in [(self.host_of(far), far), *self._far_old(host, draws)]:
+        for place, other in [(self.host_of(far), far), *self._known_distant_pages(host, draws)]:
             remote += (origin_of(address_of(place), port).encode(), other)
         return self._templates[draws[1] % _TEMPLATES].fill(number, near, remote, self._filler, draws[2])
 
-    def _near_old(self, number: int, host: int, draw: int) -> list[int]:
+    def _known_relatives(self, number: int, host: int, draw: int) -> list[int]:
         """Return 43 distinct known pages of the host: first relatives in the tree, then the menu."""
         family: list[int] = []
         page = number
@@ -166,7 +166,7 @@ class UniformWeb:
             menu.remove(number)
         return (family + menu)[:_NEAR_OLD]
 
-    def _far_old(self, host: int, draws: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+    def _known_distant_pages(self, host: int, draws: tuple[int, ...]) -> Iterator[tuple[int, int]]:
         start, step = draws[3], 1 + draws[4] % max(1, (self.hosts - 1) // (_FAR_OLD + 1))
         for place in range(1, _FAR_OLD + 1):
             other = (host + 1 + (start + place * step) % max(1, self.hosts - 1)) % self.hosts

@@ -59,7 +59,7 @@ class Beat(Loop):
         await self._beat_if_due()
         if self._outbox.unfolded.should_poll:
             await self._outbox.unfolded.look(self._client)
-        self._is_hasty = self._haste.note(is_idle=self._workload.is_idle(self._ownership))
+        self._is_hasty = self._haste.record_round(is_idle=self._workload.is_idle(self._ownership))
         if self._is_hasty:
             return BEAT_IDLE_S
         return BEAT_S if self._workload.is_starved else self._fed_s

@@ -50,7 +50,7 @@ class Haste:
     def __init__(self) -> None:
         self._rounds = 0
 
-    def note(self, *, is_idle: bool) -> bool:
+    def record_round(self, *, is_idle: bool) -> bool:
         self._rounds = self._rounds + 1 if is_idle else 0
         return 0 < self._rounds <= HASTY_ROUNDS
 

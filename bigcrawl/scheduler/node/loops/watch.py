@@ -73,7 +73,7 @@ class Watch(Loop):
         await self._check_rate()
         await self._check_for_end()
         self._end_held_up()
-        return WATCH_IDLE_S if self._haste.note(is_idle=self._is_idle()) else WATCH_S
+        return WATCH_IDLE_S if self._haste.record_round(is_idle=self._is_idle()) else WATCH_S
 
     async def rest(self, rest_s: float) -> None:
         now = asyncio.get_running_loop().time
@@ -140,7 +140,7 @@ class Watch(Loop):
         now_ms, speed, reports = self._clock.monotonic_ms(), self._speed.speed, self._membership.reports.values()
         rate = sum(float(report.get("rate", 0)) for report in reports)
         is_paused = speed.is_paused or any(report.get("is_paused") for report in reports)
-        if not self._close_rate.note(now_ms, rate, 0 if is_paused else speed.pages):
+        if not self._close_rate.record_rate(now_ms, rate, 0 if is_paused else speed.pages):
             return
         seen = await self._progress.survey()
         if seen.waiting + seen.urls_taken:
@@ -170,6 +170,6 @@ class Watch(Loop):
         return await self._finish.look() or (self._finish.is_near and await self._finish.look())
 
     def _end_held_up(self) -> None:
-        is_stuck = self._finish.stuck_passes >= STUCK_LOOKS and not self._ownership.damaged.is_looking
+        is_stuck = self._finish.stuck_passes >= STUCK_LOOKS and not self._ownership.damaged.is_checking
         if is_stuck and self._is_idle() and self._closes_when_empty:
             self._on_fatal(ConfigError(self._finish.holdup))

@@ -36,7 +36,7 @@ _NOT_TRIMMED: dict[str, Value] = {"trimmed": ""}
 FORGET_AT_ONCE = 10_000  # keys; 80 KB in one call
 
 
-def inbox_looks(client: RedisClient) -> QuestionBatcher[tuple[PartitionKeys, str], Ready]:
+def inbox_polls(client: RedisClient) -> QuestionBatcher[tuple[PartitionKeys, str], Ready]:
     """Return a batcher that advances a partition's inbox to an entry, and then reads which of its hosts are ready."""
 
     async def ask_all(asked: list[tuple[PartitionKeys, str]]) -> list[Ready]:
@@ -112,7 +112,7 @@ async def _offer_again(
     removed from URLSeen, so that they count as new when a page links to them.
     """
     batches = await asyncio.to_thread(lambda: list(disk.committed.batches(admitted)))
-    ended = await asyncio.to_thread(_ended_of, disk, batches)
+    ended = await asyncio.to_thread(_ended_numbers, disk, batches)
     if gone := [batch for batch in batches if not batch.has_text]:
         await _forget_lost(client, keys, identity, gone, ended)
     again = sum(seq not in ended for batch in batches if batch.has_text for seq, _ in _by_seq(batch))
@@ -134,7 +134,7 @@ async def _forget_lost(
     await client.run([scripts.record_rewind(keys, identity, 0, urls) for urls in packed])
 
 
-def _ended_of(disk: Partition, batches: Sequence[AdmitBatch]) -> set[int]:
+def _ended_numbers(disk: Partition, batches: Sequence[AdmitBatch]) -> set[int]:
     """Return the sequence numbers of ended URLs, except those that are fetched whenever they are found."""
     rows = [row for batch in batches for row in _by_seq(batch) if not row[1].flags & UNCHECKED]
     ended = disk.have_ended([url for _, url in rows])

@@ -132,7 +132,7 @@ class Claims:
             if before is not None:
                 table.remove_lost(before)
         except LostFilesError as error:
-            self._missing.note(partition, error)
+            self._missing.set_apart(partition, error)
             await self._set_apart(partition, identity, before, MARK)
         except BigcrawlError as error:
             if not is_damage(error):

@@ -8,7 +8,7 @@ from bigcrawl.exceptions import BigcrawlError, CorruptionError
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.crawl.missing import REFETCH, LostFilesError
 from bigcrawl.scheduler.gates.batcher import QuestionBatcher
-from bigcrawl.scheduler.owner.claiming.bring_up import bring_up, continue_with_older_files, inbox_looks, start_over
+from bigcrawl.scheduler.owner.claiming.bring_up import bring_up, continue_with_older_files, inbox_polls, start_over
 from bigcrawl.scheduler.owner.durability import Durability
 from bigcrawl.scheduler.owner.hot.due_heap import DueHeap
 from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
@@ -58,7 +58,7 @@ class Opener:
         self._store = store
         self._require_place = crawl.membership.require_place
         self._disks = QuestionBatcher(self._open_disks)
-        self._looks = inbox_looks(crawl.client)
+        self._looks = inbox_polls(crawl.client)
         self.due_heap: DueHeap[OwnedPartition] = DueHeap()
 
     def directory(self, partition: int) -> Path:

@@ -156,7 +156,7 @@ def test_a_file_that_is_written_locked_or_damaged_is_not_touched(tmp_path: Path)
 def test_two_calls_at_once_are_one_too_many(tmp_path: Path) -> None:
     """The second says so; what a killed one left is removed."""
     joined(tmp_path)
-    with compact_module._room_in(tmp_path) as room:
+    with compact_module._working_directory(tmp_path) as room:
         (room / "left").write_bytes(b"by a killed one")
         with pytest.raises(ConfigError, match="another scrapy frontier warc compact is running"):
             asked(tmp_path, "compact")

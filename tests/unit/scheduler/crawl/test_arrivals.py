@@ -108,7 +108,7 @@ def test_word_that_redis_does_not_take_is_told_again(
                 patched.setattr(w.client, "commands_each", lost)
                 with pytest.raises(TransientStoreError):
                     await teller.tell([2])
-            teller.note(3)
+            teller.add(3)
             await teller.tell()
             assert await reader.take() == {1, 2, 3}
 
@@ -121,7 +121,7 @@ def test_reader_that_may_have_missed_some_is_told_so(tmp_path: Path, crawl_name:
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             teller, reader = Arrivals(w.client, crawl_name), Arrivals(w.client, crawl_name)
-            teller.note(3)
+            teller.add(3)
             await teller.tell([1, 2])
             await teller.tell()
             assert (await reader.take(), await reader.take()) == ({1, 2, 3}, set())

@@ -21,7 +21,7 @@ MINUTE_MS = 60_000
 def held_for(capacity: MeasuredCapacity, since_ms: int, ms: int, late_ms: float, others: list[float]) -> int:
     """Tell it the same once a second for so long; return when that ended."""
     for now_ms in range(since_ms, since_ms + ms + 1, 1_000):
-        capacity.note(late_ms, others, now_ms)
+        capacity.update(late_ms, others, now_ms)
     return since_ms + ms
 
 

@@ -13,7 +13,7 @@ LIMIT = 2.0
 
 def slow_since(closing: CloseRate, begin_ms: int, rates: list[float], *, allowed: float = math.inf) -> list[bool]:
     """What is found at each second, while the crawl goes at these rates."""
-    return [closing.note(begin_ms + 1_000 * at, rate, allowed) for at, rate in enumerate(rates)]
+    return [closing.record_rate(begin_ms + 1_000 * at, rate, allowed) for at, rate in enumerate(rates)]
 
 
 def test_only_a_whole_span_below_the_rate_counts() -> None:
@@ -49,5 +49,5 @@ def test_few_samples_are_kept() -> None:
     """However long the crawl, and however often it is looked at."""
     closing = CloseRate(CloseRateConfig(LIMIT, SPAN_MS))
     for at in range(100_000):
-        closing.note(at * 100, 5.0, math.inf)
+        closing.record_rate(at * 100, 5.0, math.inf)
     assert len(closing._samples) <= SAMPLES + 2

@@ -17,7 +17,7 @@ from bigcrawl.redisdb.scripts import GrantedClaim, Identity
 from bigcrawl.revisiting.policies import RevisitPolicy, WaitBounds
 from bigcrawl.revisiting.rules import PERIODIC
 from bigcrawl.revisiting.visit import Answer, Visit, next_visit
-from bigcrawl.scheduler.owner.claiming.bring_up import bring_up, inbox_looks
+from bigcrawl.scheduler.owner.claiming.bring_up import bring_up, inbox_polls
 from bigcrawl.scheduler.owner.durability import Durability
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS, DueHeap
 from bigcrawl.scheduler.owner.hot.hot_set import AwayHosts, HotSet, InRedis, pack_keys, unpack_keys
@@ -84,7 +84,7 @@ class Owner:
         )
         identity = Identity("n", claim.epoch, claim.generation)
         in_redis = await bring_up(
-            self.client, inbox_looks(self.client), self.keys, identity, disk, claim, connections=1
+            self.client, inbox_polls(self.client), self.keys, identity, disk, claim, connections=1
         )
         return OwnedPartition(
             CONFIG,

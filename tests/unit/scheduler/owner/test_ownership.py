@@ -17,7 +17,7 @@ from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.redisdb.scripts import GrantedClaim
 from bigcrawl.scheduler.node.loops import beat
 from bigcrawl.scheduler.owner.durable_rounds import DURABLE_AT_ONCE
-from bigcrawl.scheduler.owner.folding import INBOX_ENTRIES_AT_ONCE, INBOX_ENTRIES_EACH, shares_of
+from bigcrawl.scheduler.owner.folding import INBOX_ENTRIES_AT_ONCE, INBOX_ENTRIES_EACH, entries_per_partition
 from bigcrawl.scheduler.owner.hot.hot_share import LATE_MS
 from bigcrawl.scheduler.partition.file_work import FileWork, ThrottledFiles
 from tests.unit.scheduler.world import World, queued, world
@@ -515,12 +515,12 @@ def test_round_is_of_many_partitions_with_little_or_of_few_with_much(
             for mine, urls in zip(due, unfolded, strict=True):
                 mine.inbox.record_urls()
                 mine.inbox.unfolded_urls = urls
-            assert list(shares_of(due).values()) == shares
+            assert list(entries_per_partition(due).values()) == shares
             assert sum(shares) <= INBOX_ENTRIES_AT_ONCE
             due[0].inbox.has_urls, due[0].inbox.has_others = False, True
-            assert shares_of(due)[due[0]] == INBOX_ENTRIES_EACH
+            assert entries_per_partition(due)[due[0]] == INBOX_ENTRIES_EACH
             due[0].inbox.has_others = False
-            assert shares_of(due)[due[0]] == 0
+            assert entries_per_partition(due)[due[0]] == 0
 
     asyncio.run(scenario())
 

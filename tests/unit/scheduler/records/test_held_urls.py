@@ -116,10 +116,10 @@ def test_urls_are_remembered_until_redis_has_run_for_some_seconds() -> None:
     table.forget([done, returned, failed], 0, running_ms=1_000)
     table.forget([], 120_000, running_ms=1_000)
     table.forget_safe(1_000 + FORGETTABLE_MS)
-    assert table.lately_of(0) == [done, returned, failed]
-    assert table.lately_of(1) == []
+    assert table.recent_ends_of(0) == [done, returned, failed]
+    assert table.recent_ends_of(1) == []
     table.forget_safe(1_001 + FORGETTABLE_MS)
-    assert table.lately_of(0) == []
+    assert table.recent_ends_of(0) == []
 
 
 def test_ends_are_forgotten_in_any_order_and_the_rest_keeps_its_own() -> None:
@@ -132,7 +132,7 @@ def test_ends_are_forgotten_in_any_order_and_the_rest_keeps_its_own() -> None:
     assert [held.seq for held in table.acknowledgeable(99)] == [0, 2, 3, 5, 6, 8]
     assert [held.seq for held in table.acknowledgeable(5)] == [0, 2, 3, 5]
     assert {held.seq for held in table} == {0, 2, 3, 5, 6, 8}
-    assert {held.seq for held in table.lately_of(1)} == {1, 4, 7}
+    assert {held.seq for held in table.recent_ends_of(1)} == {1, 4, 7}
     table.forget([urls[8], urls[0]], 0, 0)
     table.forget([urls[6], urls[5], urls[2], urls[3]], 0, 0)
     assert (len(table), table.unacknowledged) == (0, 0)
@@ -147,7 +147,7 @@ def test_forgotten_end_of_a_lost_partition_takes_no_other_with_it() -> None:
     table.drop_partition(0)
     table.forget([lost], 0, 0)
     assert table.acknowledgeable(0) == [kept, other]
-    assert table.lately_of(0) == []
+    assert table.recent_ends_of(0) == []
 
 
 def test_what_was_not_forgotten_is_told_again() -> None:
