@@ -86,7 +86,7 @@ class FeedExporter(ScrapyFeedExporter):
         return slot
 
     def item_scraped(self, item: Any, spider: Spider) -> None:
-        """Export an item. If the disk is full, item and page wait."""
+        """Export an item. If the disk is full, keep item and page until there is room."""
         self._has_unflushed = True
         if self._waiting:
             self._waiting.append((item, spider))

@@ -76,7 +76,7 @@ class Estimate:
 
 
 class WalkArrays:
-    """The steps as arrays; raises ConfigError for fewer than `WALKS_MIN` walks, or only seeds."""
+    """The steps of walks as arrays; raises ConfigError for fewer than `WALKS_MIN` walks, or only seeds."""
 
     def __init__(self, steps: Sequence[WalkStep]) -> None:
         names = sorted({step.walk for step in steps})

@@ -140,7 +140,10 @@ def repair_files(config: Config, words: Sequence[str], opts: argparse.Namespace)
 
 
 class _FileRepair:
-    """Repairs files; records which, and why others were left. Raises TransientStoreError if the disk is full."""
+    """Repairs files, and records the repaired ones and why others were not.
+
+    Raises TransientStoreError if the disk is full.
+    """
 
     def __init__(self, config: Config) -> None:
         self._files = OsFiles(config.crawl.warc_mode)

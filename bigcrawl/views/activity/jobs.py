@@ -82,14 +82,14 @@ class _Scrapyd:
     def _ask(self, path: str) -> dict[str, Any]:
         timeout_s = min(TIMEOUT_S, self._until_s - time.monotonic())
         if timeout_s <= 0:
-            raise TimeoutError("it is too slow")
+            raise TimeoutError("scrapyd answers too slowly")
         request = urllib.request.Request(f"{self.shown_url}/{path}", headers=self._headers)  # noqa: S310 - http, by config
         with self._opener.open(request, timeout=timeout_s) as answer:
             body = b""
             while len(body) <= BYTES_MAX and (part := answer.read1(BYTES_MAX)):
                 body += part
                 if time.monotonic() > self._until_s:
-                    raise TimeoutError("it is too slow")
+                    raise TimeoutError("scrapyd answers too slowly")
         if len(body) > BYTES_MAX:
             raise ValueError(f"its answer has more than {BYTES_MAX:,} bytes")
         found = read_json(body)

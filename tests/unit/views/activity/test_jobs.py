@@ -115,7 +115,7 @@ def test_scrapyd_that_is_not_there_is_a_line(monkeypatch: pytest.MonkeyPatch) ->
     """One that is slow, too."""
     assert "does not answer" in asked("http://127.0.0.1:9/")["error"]
     monkeypatch.setattr(jobs_module, "ALL_S", -1.0)
-    assert "too slow" in asked("http://127.0.0.1:9/")["error"]
+    assert "too slowly" in asked("http://127.0.0.1:9/")["error"]
 
 
 @pytest.mark.parametrize("url", ["scrapyd:6800", "ftp://a.example/", "http://", "http://a.example:x/", "http://a/?x=1"])
