@@ -13,16 +13,15 @@ from __future__ import annotations
 
 import os
 
-from bigcrawl.scan import pure
-
 __all__ = ["CODE", "attributes", "join_plain", "runs"]
 
-CODE, runs, attributes, join_plain = "Python", pure.runs, pure.attributes, pure.join_plain
-if not os.environ.get("PURE_BIGCRAWL"):
-    try:
-        from bigcrawl.scan import compiled
-    except ImportError:  # no compiler, or another platform
-        pass
-    else:
-        CODE, runs, attributes = "C", compiled.runs, compiled.attributes
-        join_plain = compiled.join_plain
+try:
+    if os.environ.get("PURE_BIGCRAWL"):
+        raise ImportError  # noqa: TRY301 - as where C is missing
+    from bigcrawl.scan.compiled import attributes, join_plain, runs
+except ImportError:  # not wanted, no compiler, or another platform
+    from bigcrawl.scan.pure import attributes, join_plain, runs
+
+    CODE = "Python"
+else:
+    CODE = "C"
