@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.asyncio import CallLaterResult, call_later
 
-from bigcrawl.warc.writers import BEAT_S, QUIET_S
+from bigcrawl.warc.files import BEAT_S, QUIET_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable

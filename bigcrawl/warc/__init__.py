@@ -3,7 +3,7 @@
 | state | name | lock | how it leaves the state |
 |---|---|---|---|
 | written | ``X.warc.gz.open`` | flock held by its writer | sealed: full, or the writer closes |
-| abandoned | ``X.warc.gz.open`` | free, and see `writers` | recovered: cut to its last whole record, then sealed |
+| abandoned | ``X.warc.gz.open`` | free, and see `recovery` | recovered: cut to its last whole record, then sealed |
 | sealed | ``X.warc.gz`` | while it is indexed, uploaded or rewritten | uploaded; rewritten without copies |
 | damaged rest | ``X.warc.gz.damaged`` | none | kept for the operator after a disk or power failure |
 

@@ -23,6 +23,10 @@ WARC_SUFFIX: Final = ".warc.gz"
 READ_SUFFIXES: Final = (WARC_SUFFIX, ".warc", ".warc.zst", ".arc.gz", ".arc")
 OPEN_SUFFIX = ".open"
 NEW_SUFFIX: Final = ".new"
+BEAT_S: Final = 60.0
+"""How often a living writer touches its file."""
+QUIET_S: Final = 600.0
+"""How long a file is unchanged before its writer counts as dead, if that may live on another machine."""
 LOCKS_REMEDY: Final = "mount it with locks (flock), or take a directory that has them"
 _BUFFER_BYTES: Final = 256 << 10
 _NO_LOCKS: Final = frozenset((errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL))

@@ -1,4 +1,4 @@
-"""Packs a WARC record as a gzip member, and divides files into records, even behind damage.
+"""Divides WARC files into records, even behind damage.
 
 Damage costs only the record that it hits: the next record is searched for. A page may contain records, so the next one
 must name the same warcinfo record as the one before, which pages cannot know.
@@ -14,7 +14,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Protocol
 
-from isal import igzip_lib, isal_zlib
+from isal import igzip_lib
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.warc.heads import FEW_HEAD_BYTES, HEAD_BYTES_MAX, find_starts, length_of, record_head
@@ -28,19 +28,12 @@ CHUNK = 256 * 1024
 TORN: Final = "torn"
 # isal's stub declares its exception as an instance.
 _BadGzipError: type[Exception] = igzip_lib.error  # type: ignore[assignment]
-# Costs a quarter of zlib, and makes files 3 % larger.
-_GZIP_LEVEL = 2
-_GZIP_WBITS = 31
 _GZIP_MARK: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _ZSTD_DICTIONARY: Final = b"\x5d\x2a\x4d\x18"  # the skippable frame that a .warc.zst may begin with
 _DICTIONARY_BYTES_MAX: Final = 16 << 20
 _PROBE_BYTES: Final = 4_096
 _LINE_ENDS_MAX: Final = 8
-
-
-def pack_member(record: bytes) -> bytes:
-    return isal_zlib.compress(record, _GZIP_LEVEL, _GZIP_WBITS)
 
 
 class RecordSink(Protocol):

@@ -27,6 +27,8 @@ from http.client import responses as reasons
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from urllib.parse import quote
 
+from isal import isal_zlib
+
 from bigcrawl.exceptions import ContractError
 from bigcrawl.warc.base32 import encode_sha1
 
@@ -45,6 +47,10 @@ _SECRETS: Final = frozenset({b"authorization", b"proxy-authorization"})
 _BODYLESS_STATUSES = frozenset({204, 304, *range(100, 200)})
 # RFC 9110 §8.6: these send the length of an empty body.
 _METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+BOOT_FIELD: Final = "bootId"  # in warcinfo
+# Costs a quarter of zlib, and makes files 3 % larger.
+_GZIP_LEVEL = 2
+_GZIP_WBITS = 31
 SAME_PAYLOAD: Final = b"http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 
 
@@ -310,3 +316,8 @@ def _to_seconds(seconds: int) -> bytes:
 
 def _encode_text(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
+
+
+def pack_member(record: bytes) -> bytes:
+    """Return a record as a gzip member."""
+    return isal_zlib.compress(record, _GZIP_LEVEL, _GZIP_WBITS)

@@ -4,6 +4,11 @@ A torn last member of a killed writer is cut off. A response without its request
 page. A whole member that cannot be unpacked comes from a disk or power failure. All bytes from it on are first copied
 to ``<name>.damaged``, unless they are zeros; they may refer to lost records. In a file that was complete, sound members
 that follow are kept.
+
+The writer of an ``.open`` file may live on another machine, where its lock is not seen from here: over NFS with
+``nolock``, a locked file may look free. So a free lock proves that the writer is dead only if the file's first record
+names this kernel's boot. Other files must also have been unchanged for `QUIET_S` by the file system's clock: a living
+writer touches its file every `BEAT_S`.
 """
 
 from __future__ import annotations
@@ -12,14 +17,18 @@ import errno
 import itertools
 import logging
 import os
+import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from bigcrawl.clock import boot_id
 from bigcrawl.exceptions import CorruptionError
-from bigcrawl.warc.files import OPEN_SUFFIX, Files, OsFiles, lock_named, written_whole
+from bigcrawl.warc.files import OPEN_SUFFIX, QUIET_S, Files, OsFiles, lock_named, written_whole
+from bigcrawl.warc.heads import head_fields
 from bigcrawl.warc.members import CHUNK, TORN, spans_of_file
-from bigcrawl.warc.writers import QUIET_S, is_being_begun, may_be_written_elsewhere
+from bigcrawl.warc.record_heads import record_heads
+from bigcrawl.warc.records import BOOT_FIELD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -100,9 +109,9 @@ def recover_file(
     except FileNotFoundError:
         return None
     try:
-        if (not was_complete and is_being_begun(fd, path)) or not lock_named(fd, path):
+        if (not was_complete and _is_being_begun(fd, path)) or not lock_named(fd, path):
             return None
-        if not was_complete and may_be_written_elsewhere(fd, path):
+        if not was_complete and _may_be_written_elsewhere(fd, path):
             raise PerhapsWrittenError(errno.EBUSY, _DOUBT, str(path))
         target = path.with_name(path.name.removesuffix(OPEN_SUFFIX))
         if target.exists():
@@ -203,3 +212,29 @@ def _contains_ranges(copy: Path, file: BinaryIO, ranges: list[_Range]) -> bool:
 
 def _never_stop() -> bool:
     return False
+
+
+def _is_being_begun(fd: int, path: Path) -> bool:
+    """Return whether a writer may have just created the file, and not yet locked it."""
+    return os.fstat(fd).st_size == 0 and _quiet_s(fd, path.parent) < QUIET_S
+
+
+def _may_be_written_elsewhere(fd: int, path: Path) -> bool:
+    """Return whether a file with a free lock may have a writer elsewhere; `fd` must be newly opened."""
+    return not _is_begun_here(path) and _quiet_s(fd, path.parent) < QUIET_S
+
+
+def _is_begun_here(path: Path) -> bool:
+    try:
+        first = next(record_heads(path), None)
+    except CorruptionError:
+        return False
+    boot = boot_id()
+    return (
+        first is not None and boot != "" and head_fields(first.block).get(BOOT_FIELD.lower().encode()) == boot.encode()
+    )
+
+
+def _quiet_s(fd: int, directory: Path) -> float:
+    with tempfile.TemporaryFile(dir=directory) as made_now:
+        return os.fstat(made_now.fileno()).st_mtime - os.fstat(fd).st_mtime

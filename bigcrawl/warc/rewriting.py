@@ -9,9 +9,9 @@ from isal import igzip_lib
 
 from bigcrawl.warc.base32 import encode_sha1
 from bigcrawl.warc.heads import head_fields
-from bigcrawl.warc.members import CHUNK, pack_member
+from bigcrawl.warc.members import CHUNK
 from bigcrawl.warc.record_heads import record_heads
-from bigcrawl.warc.records import SAME_PAYLOAD
+from bigcrawl.warc.records import SAME_PAYLOAD, pack_member
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

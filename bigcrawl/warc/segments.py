@@ -19,11 +19,17 @@ from typing import TYPE_CHECKING
 from bigcrawl.clock import Clock, SystemClock, boot_id
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.warc.directory_mark import DirectoryMark
-from bigcrawl.warc.files import OPEN_SUFFIX, Files, OsFiles, lock_named
-from bigcrawl.warc.members import pack_member
+from bigcrawl.warc.files import OPEN_SUFFIX, QUIET_S, Files, OsFiles, lock_named
 from bigcrawl.warc.origins import RecentOrigins
-from bigcrawl.warc.records import Exchange, exchange_records, new_record_id, related_record, warcinfo_record
-from bigcrawl.warc.writers import BOOT_FIELD, QUIET_S
+from bigcrawl.warc.records import (
+    BOOT_FIELD,
+    Exchange,
+    exchange_records,
+    new_record_id,
+    pack_member,
+    related_record,
+    warcinfo_record,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from bigcrawl.warc import segments
-from bigcrawl.warc.writers import QUIET_S
+from bigcrawl.warc.files import QUIET_S
 
 if TYPE_CHECKING:
     from pathlib import Path

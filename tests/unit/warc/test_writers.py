@@ -11,10 +11,9 @@ import pytest
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.exceptions import TransientStoreError
-from bigcrawl.warc.files import lacks_locks
+from bigcrawl.warc.files import QUIET_S, lacks_locks
 from bigcrawl.warc.recovery import PerhapsWrittenError, recover_directory, recover_file
 from bigcrawl.warc.segments import WarcWriter
-from bigcrawl.warc.writers import QUIET_S
 from tests.unit.warc.elsewhere import grow_old, write_elsewhere
 from tests.unit.warc.reading import exchange, numbers_of, read_checked
 
