@@ -12,7 +12,6 @@ from urllib.parse import quote
 from bigcrawl.config.pages import check_warc_store, warc_indexes
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.setting_group import Group, derived, seconds, setting
-from bigcrawl.text_files.reading import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,6 +42,8 @@ def _with_password(url: str | None, password_file: str | None) -> str | None:
         return url
     name = "BIGCRAWL_REDIS_PASSWORD_FILE"
     try:
+        from bigcrawl.text_files.reading import read_text
+
         password = read_text(Path(password_file)).strip()
     except (OSError, ValueError) as error:
         raise ConfigError(f"{name} is {password_file!r}, a file that cannot be read: {error}") from None

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.json_text import read_json
-from bigcrawl.text_files.reading import BLANKS, lines, read_text
 
 if TYPE_CHECKING:
     from bigcrawl.table_rows import Setting
@@ -95,6 +94,8 @@ def _list_of_text(setting: Setting, text: str) -> Any:
 
 def _lines_of(setting: Setting, path: str) -> list[str]:
     """Return the lines without comments. A comment starts at a `#` that begins the line or follows a blank."""
+    from bigcrawl.text_files.reading import BLANKS, lines, read_text
+
     try:
         text = read_text(Path(path))
     except (OSError, ValueError) as error:

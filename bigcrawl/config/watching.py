@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.setting_group import Group, parsed, setting
-from bigcrawl.text_files.reading import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,6 +40,8 @@ def _read_token(token: str | None, file: str | None) -> str | None:
             raise ConfigError(f"{name} and {name}_FILE are both set; remove one of them")
         name += "_FILE"
         try:
+            from bigcrawl.text_files.reading import read_text
+
             token = read_text(Path(file)).strip()
         except (OSError, ValueError) as error:
             raise ConfigError(f"{name} is {file!r}, a file that cannot be read: {error}") from None
