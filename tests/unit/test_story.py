@@ -77,9 +77,11 @@ def test_the_steps_are_numbered_and_carried_by_what_is_there() -> None:
 
 
 def test_the_life_of_a_url_names_what_is_there() -> None:
-    """What the scheduler's docstring writes in code quotes is a module, a script, or defined in the package."""
+    """What its page writes in code quotes is a module, a script, or defined in the package."""
     known = definitions()
-    for word in re.findall(r"`([^`\s]+)`", bigcrawl.scheduler.__doc__ or ""):
+    _, _, story = (PROJECT / "docs" / "life-of-a-url.md").read_text("utf-8").partition("<!-- begin")
+    assert "## Transition by transition" in story
+    for word in re.findall(r"`([^`\s]+)`", story):
         is_stat = word.startswith("bigcrawl/")
         assert is_stat or is_module(word) or is_script(word) or word in known, word
 
