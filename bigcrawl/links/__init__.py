@@ -14,11 +14,15 @@ parsing. Ordinary Requests work too, in addition or instead.
     refresh    its refresh to another URL
     encoding   how to read its bytes
     limits     how much of it is read
+
+`Links` is imported by the spiders that use it. The frontier knows it as a `LinkBatch`.
 """
 
 from __future__ import annotations
 
-from bigcrawl.links.batch import ELEMENT, PAGE_PART, Links
+from typing import TYPE_CHECKING
+
+from bigcrawl.links.embedded import ELEMENT, PAGE_PART
 from bigcrawl.links.encoding import Page
 from bigcrawl.links.limits import NOTHING_LEFT_OUT, LeftOut, PageLimits, set_page_limits
 from bigcrawl.links.page import (
@@ -33,6 +37,18 @@ from bigcrawl.links.page import (
 )
 from bigcrawl.links.refresh import header_links, refresh_of
 from bigcrawl.links.tags import LINK_ATTRIBUTES, METAS_MAX, ON_REQUEST
+
+if TYPE_CHECKING:
+    from bigcrawl.links.batch import Links
+else:
+
+    def __getattr__(name: str) -> object:
+        if name != "Links":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from bigcrawl.links.batch import Links
+
+        return Links
+
 
 __all__ = [
     "ANCHORS_MAX",

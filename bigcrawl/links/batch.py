@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from bigcrawl.exceptions import ContractError, RequestNotStorableError
 from bigcrawl.given import no_method, odd_name, whole_number
-from bigcrawl.links.embedded import ATTRIBUTES
+from bigcrawl.links.embedded import ATTRIBUTES, ELEMENT
 from bigcrawl.links.limits import NOTHING_LEFT_OUT, LeftOut
-from bigcrawl.links.page import PageLinks, read_page
+from bigcrawl.links.page import LinkBatch, PageLinks, read_page
 from bigcrawl.links.tags import LINK_ATTRIBUTES
 from bigcrawl.listings.changefreqs import CHANGEFREQS
 
@@ -20,16 +20,8 @@ if TYPE_CHECKING:
     from bigcrawl.links.encoding import Page
 
 
-ELEMENT: Final = "bigcrawl_element"
-"""The key in `meta` whose value names the element or attribute that embeds the requested URL."""
-
-
-PAGE_PART: Final = "bigcrawl_page_part"
-"""The key in `meta` of what a page needs to be shown; its value is how many steps it is away from the page."""
-
-
 @dataclass(frozen=True, slots=True)
-class Links:
+class Links(LinkBatch):
     """A batch of URLs for the frontier, all fetched by GET with the same callback and priority.
 
     Raises:
@@ -186,6 +178,10 @@ class Links:
     def _source(self) -> str:
         first = self.urls[0] if isinstance(self.urls, list | tuple) and self.urls else "(no URL)"
         return str(self.base or first)
+
+    @property
+    def changefreq_code(self) -> int:
+        return CHANGEFREQS.index(self.changefreq)
 
     @property
     def callback_name(self) -> str | None:

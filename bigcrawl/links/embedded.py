@@ -12,6 +12,12 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+ELEMENT: Final = "bigcrawl_element"
+"""The key in `meta` whose value names the element or attribute that embeds the requested URL."""
+
+PAGE_PART: Final = "bigcrawl_page_part"
+"""The key in `meta` of what a page needs to be shown; its value is how many steps it is away from the page."""
+
 SRCSET: Final = "srcset"
 XLINK: Final = "xlink:href"
 APPLET: Final = "applet"

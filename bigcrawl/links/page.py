@@ -30,6 +30,12 @@ ANCHORS_MAX = 4
 _PARSED_A_LINK_BYTE = 8
 
 
+class LinkBatch:
+    """The base of `Links`, by which the frontier knows them without an import of that class."""
+
+    __slots__ = ()
+
+
 class PageLinks(NamedTuple):
     urls: list[str]
     nofollow: Sequence[str]

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from scrapy import Request
 from scrapy.exceptions import CloseSpider
@@ -14,7 +14,8 @@ from scrapy.exceptions import CloseSpider
 from bigcrawl.config import read_config
 from bigcrawl.downloads.unread import unread_of
 from bigcrawl.exceptions import BigcrawlError, ConfigError, RequestNotStorableError
-from bigcrawl.links import Links, PageLimits, set_page_limits
+from bigcrawl.links import PageLimits, set_page_limits
+from bigcrawl.links.page import LinkBatch
 from bigcrawl.middlewares.link_checks import link_checks_of
 from bigcrawl.middlewares.page_directives import PageDirectives
 from bigcrawl.middlewares.spider_output import simplify_output
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from bigcrawl.links import LeftOut
+    from bigcrawl.links import LeftOut, Links
     from bigcrawl.scheduler.adapter.frontier import Frontier
     from bigcrawl.scheduler.handout.observers import PageLinks
 
@@ -85,7 +86,7 @@ class LinksMiddleware:
         try:
             async for output in start:
                 await frontier.flow.wait_for_room()
-                if isinstance(output, Links):
+                if _is_batch(output):
                     await self._offer_links(frontier, output, None, starts=True)
                 elif isinstance(output, Request):
                     if not self._checks.drops_request(output, starts=True):
@@ -120,10 +121,10 @@ class LinksMiddleware:
         is_copy = self._drops_copy_links and self._is_copy(response)
         async for output in result:
             await frontier.flow.wait_for_room()
-            if is_copy and isinstance(output, Links | Request):
-                links = len(output.urls) if isinstance(output, Links) else 1
+            if is_copy and isinstance(output, LinkBatch | Request):
+                links = len(output.urls) if _is_batch(output) else 1
                 self._stats_buffer.inc_value("bigcrawl/dropped/copy", links)
-            elif isinstance(output, Links):
+            elif _is_batch(output):
                 await self._offer_links(frontier, self._followed_links(output, directives), response, noted_by=noted_by)
             elif self._obeys_nofollow and isinstance(output, Request) and directives.forbids_request(output):
                 self._count_dropped("nofollow")
@@ -170,7 +171,7 @@ class LinksMiddleware:
         self._stats_buffer.inc_value("bigcrawl/sitemaps/found", len(urls))
         try:
             async for output in _iterate_output(getattr(self._spider, SITEMAPS_METHOD)(urls, robots_url)):
-                if isinstance(output, Links):
+                if _is_batch(output):
                     await self._offer_links(frontier, output, None, found_at=robots_url)
                 elif isinstance(output, Request):
                     self._crawler.engine.crawl(output)
@@ -244,6 +245,10 @@ class LinksMiddleware:
         self._stats_buffer.inc_value(f"bigcrawl/dropped/{reason}")
 
 
+def _is_batch(output: object) -> TypeGuard[Links]:
+    return isinstance(output, LinkBatch)
+
+
 def _end_recorders(noted_by: Iterable[PageLinks]) -> None:
     for noted in noted_by:
         noted.end()
@@ -264,7 +269,7 @@ async def _iterate_output(result: Any) -> AsyncIterator[Any]:
     if hasattr(result, "__aiter__"):
         async for output in result:
             yield output
-    elif isinstance(result, Links | Request):
+    elif isinstance(result, LinkBatch | Request):
         yield result
     else:
         for output in result or ():

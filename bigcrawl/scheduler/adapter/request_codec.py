@@ -18,7 +18,6 @@ from scrapy import Request
 
 from bigcrawl.exceptions import RequestNotStorableError
 from bigcrawl.given import no_method, odd_name, whole_number
-from bigcrawl.listings.changefreqs import CHANGEFREQS
 from bigcrawl.scheduler.adapter.values.codec import PLAIN, fields_of_request, request_of_fields
 from bigcrawl.scheduler.records.member import clamp_priority
 from bigcrawl.scheduler.records.queued_url import LISTED_SHIFT, TRAITS_SHIFT, UNCHECKED, QueuedUrl
@@ -194,7 +193,7 @@ def links_encoder(
     """Return a function that turns a key and canonical URL into a queued URL. Raises RequestNotStorableError."""
     after_url = links_tail(links, depth, values, origin)
     priority = clamp_priority(links.priority)
-    listed = CHANGEFREQS.index(links.changefreq) << LISTED_SHIFT
+    listed = links.changefreq_code << LISTED_SHIFT
 
     def encode(key: UrlKey, url: str) -> QueuedUrl:
         flags = listed | traits(url, depth) << TRAITS_SHIFT if traits else listed
