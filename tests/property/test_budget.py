@@ -26,7 +26,8 @@ from bigcrawl.scheduler.budgets.in_degrees import (
     bins_of,
     sum_published,
 )
-from bigcrawl.scheduler.budgets.policies import POLICIES, FixedBudgets, make_policy
+from bigcrawl.scheduler.budgets.other_policies import POLICIES, FixedBudgets
+from bigcrawl.scheduler.budgets.policies import make_policy
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.queued_url import QueuedUrl
 from bigcrawl.scheduler.rules.budget_rules import RuleBook, merge_rules, parse_rules, read_live_rules, rule_json

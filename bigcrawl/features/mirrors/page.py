@@ -9,7 +9,7 @@ from bigcrawl.bounded import BoundedDict
 from bigcrawl.features.mirrors.rows import SAMPLED, pack_sampled
 from bigcrawl.features.mirrors.settings import MirrorConfig
 from bigcrawl.features.mirrors.verdicts import is_sample, sample_secret
-from bigcrawl.scheduler.budgets.policies import NO_POLICY
+from bigcrawl.scheduler.budgets.policy import NO_POLICY
 from bigcrawl.scheduler.handout.observers import Observer
 from bigcrawl.scheduler.records.observed import ObservedRows
 

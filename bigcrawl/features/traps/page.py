@@ -14,7 +14,7 @@ from isal import isal_zlib
 from bigcrawl.features.traps.settings import TrapConfig
 from bigcrawl.features.traps.verdicts import pack_same_content, pack_wildcard
 from bigcrawl.politeness.dns_cache import DnsError
-from bigcrawl.scheduler.budgets.policies import NO_POLICY
+from bigcrawl.scheduler.budgets.policy import NO_POLICY
 from bigcrawl.scheduler.handout.observers import Observer
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bigcrawl.drum.format import KEY_TYPE
-from bigcrawl.scheduler.budgets.policies import BudgetPolicy, UnlimitedBudgets, make_policy
+from bigcrawl.scheduler.budgets.policies import UnlimitedBudgets, make_policy
 from bigcrawl.url.key import PUBLIC_KEYS
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import BudgetConfig
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.scheduler.budgets.in_degrees import InDegreeArray, InDegreeCounts
-    from bigcrawl.scheduler.budgets.policies import BudgetArray
+    from bigcrawl.scheduler.budgets.policy import BudgetArray, BudgetPolicy
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
     from bigcrawl.scheduler.rules.budget_rules import Limits, RuleBook
 

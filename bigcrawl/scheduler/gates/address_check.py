@@ -16,7 +16,7 @@ from bigcrawl.politeness import addresses
 from bigcrawl.politeness.addresses import AddressGuard
 from bigcrawl.politeness.dns_cache import DnsCache, DnsError, literal_address
 from bigcrawl.politeness.lookup_pace import LookupPace
-from bigcrawl.scheduler.budgets.policies import NO_POLICY
+from bigcrawl.scheduler.budgets.policy import NO_POLICY
 from bigcrawl.scheduler.gates.interfaces import WAIT_MS_MAX, Closed, SetsAside
 
 if TYPE_CHECKING:

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
     from bigcrawl.scheduler.crawl.fetched_elsewhere import FetchedElsewhere
+    from bigcrawl.scheduler.gates.heads import HeadFirst
     from bigcrawl.scheduler.gates.robots import RobotsGate
     from bigcrawl.scheduler.gates.robots_store import KnownRules
-    from bigcrawl.scheduler.gates.starts import FetchStarts, HeadFirst
+    from bigcrawl.scheduler.gates.starts import FetchStarts
 
 logger = logging.getLogger(__name__)
 

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Final
 from bigcrawl.clock import Clock, Patience
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys, partition_keys
-from bigcrawl.scheduler.gates.interfaces import Closed, Fetch, NotesFetches, asked_rest_ms
+from bigcrawl.scheduler.gates.interfaces import Closed
 from bigcrawl.scheduler.records.at_gates import MISSED, UNASKED, Space
-from bigcrawl.scheduler.records.body import look_at_request
 from bigcrawl.scheduler.records.held import HeldUrl, Stage
-from bigcrawl.scheduler.records.queued_url import ASKED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.gates.address_check import AddressCheck
     from bigcrawl.scheduler.gates.passages import HostGates
     from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
-    from bigcrawl.scheduler.rules.page_rules import HeadRules
 
 BORROW_TRIES_MAX = 30
 BORROW_WAIT_MS_MAX: Final = 2_000
@@ -95,37 +92,6 @@ class FetchStarts:
             await asyncio.sleep(wait_ms / 1000)
             wait_ms = self._try_start(lines.gaps, granted.until_ms)
         return lines.gaps
-
-
-class HeadFirst:
-    def __init__(
-        self, rules: HeadRules, starts: FetchStarts, fetch: Fetch, gaps: NotesFetches, retry_after_max_ms: int
-    ) -> None:
-        self._rules = rules
-        self._starts = starts
-        self._fetch = fetch
-        self._gaps = gaps
-        self._clock = starts.clock
-        self._retry_after_max_ms = retry_after_max_ms
-
-    def is_due(self, held: HeldUrl) -> bool:
-        if not self._rules or held.fields.flags & ASKED or not self._rules.needs_head(held.url):
-            return False
-        try:
-            request = look_at_request(held.fields.body)
-        except ValueError:
-            return False
-        return request.method == "GET" and not request.body
-
-    async def send_head(self, held: HeldUrl) -> str:
-        """Send a HEAD for a held URL. Return the rule that drops the URL; empty if it may be fetched."""
-        gaps = await self._starts.wait_for_start(held.host, held.due_ms, held.url)
-        if held.stage is Stage.ENDED:
-            raise Closed(retry_ms=0)  # another node has its host by now
-        with self._gaps.fetching_from(held.host):
-            fetched = await self._fetch(held.url, "HEAD", gaps, held.fields.body)
-        held.record_answer(asked_rest_ms(fetched, self._clock.now_ms(), self._retry_after_max_ms))
-        return self._rules.dropping_rule(fetched.status, fetched.content_type, fetched.content_length)
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.politeness.addresses import server_of
 from bigcrawl.politeness.dns_cache import GRACE_MS, DnsCache
-from bigcrawl.scheduler.budgets.policies import NO_POLICY
+from bigcrawl.scheduler.budgets.policy import NO_POLICY
 from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
 from bigcrawl.scheduler.crawl.start_requests import StartRequests
 from bigcrawl.scheduler.handout.handout import Handout

@@ -12,7 +12,7 @@ from bigcrawl.scheduler.gates.passages import HostGates, PolitenessSpaces
 from bigcrawl.scheduler.gates.robots import RobotsGate
 from bigcrawl.scheduler.gates.robots_redirects import RobotsRedirects
 from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
-from bigcrawl.scheduler.gates.starts import FetchStarts, HeadFirst, HostLoans
+from bigcrawl.scheduler.gates.starts import FetchStarts, HostLoans
 from bigcrawl.scheduler.node.set_aside import Aside, Sweeper
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class Gates:
         asked_max_ms = config.politeness.retry_after_max_ms
         heads = None
         if config.filters.head_first:
+            from bigcrawl.scheduler.gates.heads import HeadFirst
             from bigcrawl.scheduler.rules.page_rules import HeadRules
 
             heads = HeadFirst(HeadRules(config), starts, fetch, handout.host_gaps, asked_max_ms)

@@ -11,7 +11,8 @@ import numpy as np
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.budgets.allowances import EffectiveBudgets, divide_budgets, make_budgets
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeCounts, InDegreeRanks, sum_published
-from bigcrawl.scheduler.budgets.policies import NO_POLICY, make_policy
+from bigcrawl.scheduler.budgets.policies import make_policy
+from bigcrawl.scheduler.budgets.policy import NO_POLICY
 from bigcrawl.scheduler.partition.fold.feature import features_of
 from bigcrawl.scheduler.records.body import address_or_none
 from bigcrawl.scheduler.rules.blacklist import NOTHING, Blacklist
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.scheduler.budgets.policies import BudgetArray
+    from bigcrawl.scheduler.budgets.policy import BudgetArray
     from bigcrawl.scheduler.budgets.units import BudgetUnits
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.partition.partition import Partition

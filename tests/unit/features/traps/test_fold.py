@@ -23,7 +23,7 @@ from bigcrawl.features.traps.verdicts import (
 )
 from bigcrawl.scheduler.budgets.allowances import EffectiveBudgets, divide_budgets, lower_allowances
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS
-from bigcrawl.scheduler.budgets.policies import FixedBudgets
+from bigcrawl.scheduler.budgets.other_policies import FixedBudgets
 from bigcrawl.scheduler.partition.directory import verify_newest
 from bigcrawl.scheduler.partition.fold.budgeting import BudgetedQueues
 from bigcrawl.scheduler.partition.fold.pld_records import BudgetSource

@@ -11,7 +11,8 @@ from bigcrawl.config import BudgetConfig, read_config
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness.backoff_policy import DelayPolicy, host_delay_ms, scaled_delay_ms
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeCounts
-from bigcrawl.scheduler.budgets.policies import POLICIES, make_policy
+from bigcrawl.scheduler.budgets.other_policies import POLICIES
+from bigcrawl.scheduler.budgets.policies import make_policy
 from bigcrawl.scheduler.rules.budget_rules import BUDGET_LARGEST
 
 if TYPE_CHECKING:

@@ -10,11 +10,12 @@ from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.scheduler.crawl.joined_crawl import Arrivals
 from bigcrawl.scheduler.gates.address_check import AddressCheck, LookupLimits
 from bigcrawl.scheduler.gates.delays import HostDelays
+from bigcrawl.scheduler.gates.heads import HeadFirst
 from bigcrawl.scheduler.gates.passages import HostGates, PolitenessSpaces
 from bigcrawl.scheduler.gates.robots import RobotsGate
 from bigcrawl.scheduler.gates.robots_redirects import RobotsRedirects
 from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
-from bigcrawl.scheduler.gates.starts import FetchStarts, HeadFirst, HostLoans
+from bigcrawl.scheduler.gates.starts import FetchStarts, HostLoans
 from bigcrawl.scheduler.handout.host_gaps import HostGaps
 from bigcrawl.scheduler.node.set_aside import Aside
 from bigcrawl.scheduler.records.held_urls import HeldUrls

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.scheduler.budgets.in_degrees import InDegreeArray
-    from bigcrawl.scheduler.budgets.policies import BudgetArray
+    from bigcrawl.scheduler.budgets.policy import BudgetArray
     from bigcrawl.scheduler.node.node import Node
 
 HOST = "site.example"
