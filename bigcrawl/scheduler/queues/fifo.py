@@ -75,6 +75,10 @@ class Fifo:
         self._pending.append(url)
         self.waiting += 1
 
+    def extend(self, urls: Sequence[QueuedUrl]) -> None:
+        self._pending.extend(urls)
+        self.waiting += len(urls)
+
     def peek(self) -> QueuedUrl:
         if not self._on_disk:
             return self._pending[0]

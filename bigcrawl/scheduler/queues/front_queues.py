@@ -187,23 +187,19 @@ class FrontQueues:
         return {level: queue.waiting for level, queue in self._levels.items() if queue.waiting}
 
     def extend(self, urls: Iterable[QueuedUrl]) -> None:
-        levels, level_of = self._levels, self.selector.levels.of
+        level_of = self.selector.levels.of
         for url in urls:
-            level = level_of(url.priority)
-            if level in levels:
-                levels[level].append(url)
-            else:
-                self.append_at(level, url)
+            self.queue_at(level_of(url.priority)).append(url)
 
-    def append_at(self, level: int, url: QueuedUrl) -> None:
+    def queue_at(self, level: int) -> Fifo:
         queue = self._levels.get(level)
         if queue is None:
             queue = self._levels[level] = self._queues[self._name(level)]
-        queue.append(url)
+        return queue
 
     def put_back(self, tiers: Iterable[int], urls: Iterable[QueuedUrl]) -> None:
         for tier, url in zip(tiers, urls, strict=True):
-            self.append_at(self.selector.levels.of(url.priority) + self._number * tier, url)
+            self.queue_at(self.selector.levels.of(url.priority) + self._number * tier).append(url)
 
     def choose_level(self, *, urgent_only: bool = False) -> int | None:
         levels = [level for level, queue in self._levels.items() if queue.waiting]

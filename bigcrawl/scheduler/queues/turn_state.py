@@ -71,9 +71,10 @@ class OverBudgetQueue:
     def arrived(self) -> int:
         return self._queues.waiting(f"arrived-{self.generation}")
 
-    def append(self, url: QueuedUrl, *, failed: bool) -> None:
-        self._queues[f"{'failed' if failed else 'arrived'}-{self.generation}"].append(url)
-        self._waiting += 1
+    def extend(self, urls: Sequence[QueuedUrl], *, failed: bool) -> None:
+        if urls:
+            self._queues[f"{'failed' if failed else 'arrived'}-{self.generation}"].extend(urls)
+            self._waiting += len(urls)
 
     def begin_reread(self) -> None:
         assert not self.is_rereading, "a re-read ends before the next begins"

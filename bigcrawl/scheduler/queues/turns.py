@@ -11,6 +11,7 @@ the quantum.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from bigcrawl.scheduler.budgets.placement import OVER_BUDGET, TurnWindow
@@ -142,29 +143,31 @@ class TurnQueues:
         self._joined += len(urls)
 
     def put(self, urls: Iterable[QueuedUrl], turns: Sequence[int], tiers: Sequence[int], *, reread: bool) -> None:
-        current, queues, later, front = self._state.turn, self._queues, self._later, self.front
-        levels = front.selector.levels
-        number = levels.number
-        over = ordinary_here = extra_here = 0
+        levels = self.front.selector.levels
+        level_of, number = levels.of, levels.number
+        over: list[QueuedUrl] = []
+        placed: defaultdict[tuple[int, int], list[QueuedUrl]] = defaultdict(list)  # by turn and level
         for url, turn, tier in zip(urls, turns, tiers, strict=True):
             if turn == OVER_BUDGET:
-                self.over.append(url, failed=reread)
-                over += 1
-                continue
-            level = levels.of(url.priority) + number * tier
-            if turn == current:
-                front.append_at(level, url)
-                extra_here += tier > 0
-                ordinary_here += not tier
+                over.append(url)
             else:
-                queues[queue_name(_queue_prefix(turn), level, number)].append(url)
-                later[turn] = later.get(turn, 0) + 1
-                self._later_waiting += 1
-        self._ordinary += ordinary_here
-        self._joined += ordinary_here
-        self._extra += extra_here
+                placed[turn, level_of(url.priority) + number * tier].append(url)
+        self.over.extend(over, failed=reread)
+        for (turn, level), together in placed.items():
+            count = len(together)
+            if turn != self._state.turn:
+                self._queues[queue_name(_queue_prefix(turn), level, number)].extend(together)
+                self._later[turn] = self._later.get(turn, 0) + count
+                self._later_waiting += count
+                continue
+            self.front.queue_at(level).extend(together)
+            if level < number:
+                self._ordinary += count
+                self._joined += count
+            else:
+                self._extra += count
         if reread:
-            self._state = self._state.counting_reread(len(turns), len(turns) - over)
+            self._state = self._state.counting_reread(len(turns), len(turns) - len(over))
 
     def withhold(self, urls: Sequence[QueuedUrl], *, reread: bool) -> None:
         self.put(urls, [OVER_BUDGET] * len(urls), [0] * len(urls), reread=reread)

@@ -83,7 +83,7 @@ def test_an_empty_level_costs_the_others_nothing() -> None:
 def test_extra_urls_wait_until_no_ordinary_one_is_left(front: FrontQueues) -> None:
     """An extra level is read when all of lower tiers are empty, highest shares first among themselves too."""
     for number, (level, tier) in enumerate([(1, 1), (4, 1), (0, 0), (1, 0), (1, 1), (0, 2)]):
-        front.append_at(level + LEVELS * tier, make_url(number))
+        front.queue_at(level + LEVELS * tier).append(make_url(number))
     taken = []
     while (chosen := front.choose_level()) is not None:
         taken.append((chosen, front.queues[chosen].pop()))
@@ -97,7 +97,7 @@ def test_extra_urls_wait_until_no_ordinary_one_is_left(front: FrontQueues) -> No
 def test_queues_are_found_again(front: FrontQueues) -> None:
     """Queues of a turn are known by their names, ordinary and extra ones."""
     for number in range(15):
-        front.append_at(number, make_url(number))
+        front.queue_at(number).append(make_url(number))
     again = FrontQueues(front._queues, "queue-3", front.selector)
     assert again.counts() == (1,) * 15
     assert len(FrontQueues(front._queues, "queue-33", front.selector)) == 0
@@ -136,7 +136,7 @@ def test_queues_of_another_number_are_kept_until_they_are_moved(tmp_path: Path) 
     queues = Queues.restore(EpochDirectory(tmp_path, 1, DiskFiles()), {})
     before = front_of(queues, 5)
     before.extend(make_url(number, priority=number) for number in range(8))
-    before.append_at(5 + 3, make_url(8, priority=50))
+    before.queue_at(5 + 3).append(make_url(8, priority=50))
     front = front_of(queues, 16, 5)
     assert (len(front), sum(front.counts())) == (9, 0)
     front.extend([make_url(9, priority=-1)])

@@ -69,13 +69,13 @@ def test_a_reread_takes_each_url_once_and_failed_ones_first(queues: Queues, epoc
     """What fails, and what arrives meanwhile, is of the next generation; failed ones had arrived before."""
     over = OverBudgetQueue(queues, 1, is_rereading=False)
     for number in range(100):
-        over.append(make_url(number), failed=False)
+        over.extend([make_url(number)], failed=False)
     queues.flush()
     over.begin_reread()
     taken = list(over.pop_block())
-    over.append(make_url(1000), failed=False)
+    over.extend([make_url(1000)], failed=False)
     for url in taken:
-        over.append(url, failed=True)
+        over.extend([url], failed=True)
     queues.flush()
     restored = Queues.restore(epoch, queues.states())
     over = OverBudgetQueue(restored, over.generation, is_rereading=True)
