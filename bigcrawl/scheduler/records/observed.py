@@ -88,12 +88,9 @@ def unpack_alone(data: bytes) -> dict[int, Rows]:
 def concatenate_rows(several: Sequence[Mapping[int, Rows]]) -> Mapping[int, Rows]:
     if len(several) == 1:
         return several[0]
-    return {kind: _concatenate([rows[kind] for rows in several]) for kind in KINDS}
-
-
-def _concatenate(several: list[Rows]) -> Rows:
-    there = [rows for rows in several if len(rows)]
-    return np.concatenate(there) if len(there) > 1 else there[0] if there else several[0]
+    # Joined as bytes, because numpy compares the types of structured arrays field by field.
+    joined = {kind: b"".join([rows[kind].tobytes() for rows in several]) for kind in KINDS}
+    return {kind: np.frombuffer(packed, dtype=KINDS[kind]) for kind, packed in joined.items()}
 
 
 def rows_by_partition(kind: int, rows: Iterable[tuple[int, ...]], partitions: int) -> list[ObservedRows]:

@@ -18,8 +18,8 @@ import numpy as np
 from bigcrawl.scheduler.partition.fold.admission import Admission, PartitionLimits
 from bigcrawl.scheduler.partition.fold.budgeting import BudgetedQueues
 from bigcrawl.scheduler.partition.fold.seen import (
+    EDGE_BYTES,
     RELEASED_A_STEP,
-    EdgesFormatError,
     check_seen,
     decode_edges,
     decode_entries,
@@ -149,16 +149,14 @@ class StepFold:
         self._due += due
 
     def _read_edges(self, entries: Sequence[InboxEntry]) -> None:
-        edges = []
+        sound = []
         for entry in entries:
-            if not entry.edges:
-                continue
-            try:
-                edges.append(decode_edges(entry.edges))
-            except EdgesFormatError:
+            if len(entry.edges) % EDGE_BYTES:
                 self._reject_entry(f"{entry.id}-edges", entry.edges)
-        if edges:
-            self._linked = new_targets(self._state.tables, np.concatenate(edges))
+            elif entry.edges:
+                sound.append(entry.edges)
+        if sound:
+            self._linked = new_targets(self._state.tables, decode_edges(b"".join(sound)))
 
     def _fold_rows(self, entries: Sequence[InboxEntry]) -> None:
         arrived = []
