@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scripts.count_imported import imported
 
-LINES_MAX = 44_150  # 42,000 are asked; settings of all features count, used or not
+LINES_MAX = 45_250  # 42,000 are asked; settings of all features count, used or not
 
 
 def test_crawl_without_options_imports_little_of_the_package() -> None:

@@ -135,7 +135,7 @@ def script_fields() -> Iterator[tuple[str, str]]:
 def published_fields() -> list[str]:
     """What an owner publishes with `trim_partition`: in the last table of each function that does; and for features."""
     found = []
-    for module, name in (("publishing", "call"), ("claiming/bring_up", "begin_anew")):
+    for module, name in (("publishing", "call"), ("claiming/bring_up", "start_over")):
         tree = parsed((PACKAGE / "scheduler" / "owner" / f"{module}.py").read_text("utf-8"))
         functions = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
         publish = next(n for n in functions if n.name == name)
