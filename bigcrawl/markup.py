@@ -13,7 +13,7 @@ from html.entities import html5
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.scan import attributes, runs
-from bigcrawl.scan.names import NAME_ENDS, Foreign, find_attributes, find_end, in_any_case
+from bigcrawl.scan.names import NAME_ENDS, ForeignElements, find_attributes, find_end, in_any_case
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -108,7 +108,7 @@ def anchors_of(written: str) -> list[dict[str, str]]:
 
 def title_within(text: str, looks_max: int) -> str:
     """Return a page's title, not an SVG picture's, from its first `TITLE_CHARS_MAX`; empty if there is none."""
-    ends, foreign = TagEnds(), Foreign(text)
+    ends, foreign = TagEnds(), ForeignElements(text)
     for name, _, _ in tags(text, looks_max, ends, ("title",)):
         if name == "title" and not foreign.reach(ends.last):
             written = text[ends.last : ends.last + TITLE_CHARS_MAX]

@@ -190,7 +190,7 @@ def decode_trailer(path: str, data: bytes, size: int) -> tuple[RunLayout, int]:
         raise CorruptionError(path, offset, f"trailer crc32 {crc:#010x}", f"{found:#010x}")
     layout = RunLayout(suffix_bytes, count_bytes, value_bytes, *numbers)
     if not (1 <= suffix_bytes <= KEY_BYTES and layout.keys >= 1 and layout.base <= layout.first <= layout.last):
-        raise CorruptionError(path, offset + 12, "a run of at least one key", layout)
+        raise CorruptionError(path, offset + 12, "a sorted run with at least one key", layout)
     if size != layout.length:
         raise CorruptionError(path, size, f"{layout.length} bytes", f"{size} bytes")
     return layout, table_crc

@@ -10,7 +10,7 @@ from bigcrawl.links.directives import NOFOLLOW, is_directive
 from bigcrawl.links.embedded import ATTRIBUTES, XLINK, embedded_in
 from bigcrawl.markup import anchor_text, anchors_of, attributes_of
 from bigcrawl.scan import runs
-from bigcrawl.scan.names import Foreign
+from bigcrawl.scan.names import ForeignElements
 from bigcrawl.url.refresh import refresh_in
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class PageTags:
 
     def _read(self, text: str, chosen: frozenset[str], links_max: int) -> None:
         references, room, anchors = self.references, links_max, self.anchors
-        foreign = Foreign(text) if XLINK in self._embedded else None
+        foreign = ForeignElements(text) if XLINK in self._embedded else None
         more = chosen if self._embedded else ()
         takes_a = "a" in self._tags
         for hrefs, ends, name, written, end in runs(text, _LOOKS_A_LINK * links_max, more, anchors is not None):

@@ -77,12 +77,12 @@ class Watchdog:
         self._stall_s = stall_s
         self._tell = tell
         self._moved_s = time.monotonic()
-        threading.Thread(target=self._wait_for_stall, name="bigcrawl-watchdog", daemon=True).start()
+        threading.Thread(target=self._exit_without_progress, name="bigcrawl-watchdog", daemon=True).start()
 
     def record_progress(self) -> None:
         self._moved_s = time.monotonic()
 
-    def _wait_for_stall(self) -> None:
+    def _exit_without_progress(self) -> None:
         while (left_s := self._moved_s + self._stall_s - time.monotonic()) > 0:
             time.sleep(left_s)
         try:

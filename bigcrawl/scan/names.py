@@ -30,7 +30,7 @@ find_end: Final = {name: re.compile(rf"</{in_any_case(name)}{NAME_ENDS}").search
 _find_foreign = re.compile(rf"<(/?+)(?:{in_any_case('svg|math')}){NAME_ENDS}").finditer
 
 
-class Foreign:
+class ForeignElements:
     """Tracks which positions are within SVG or MathML, where a slash closes a tag; queried in page order."""
 
     __slots__ = ("_depth", "_looked", "_text")

@@ -18,7 +18,7 @@ from bigcrawl.scan.names import (
     LINKING,
     NAME_ENDS,
     RAW,
-    Foreign,
+    ForeignElements,
     find_attributes,
     find_end,
     in_any_case,
@@ -105,7 +105,7 @@ def runs(text: str, looks_max: int, more: Collection[str] = (), with_ends: bool 
     hrefs: list[str] = []
     ends: list[int] = []
     templates, at, end = 0, 0, len(text)
-    foreign = Foreign(text)
+    foreign = ForeignElements(text)
     find = _next_of_all if more else _next_tags
     looks = iter(range(looks_max))
     while at < end:

@@ -91,22 +91,22 @@ class ObjectStore:
 
     def _write_object(self, path: str, data: bytes) -> None:
         if self._is_local:
-            self._check_mark()  # before directories are made
+            self._require_marked_store()  # before directories are made
             _write_local(Path(path), data)
         else:
             self._fs.pipe_file(path, data)
-        self._check_mark()
+        self._require_marked_store()
 
     def _read_object(self, path: str) -> bytes | None:
         try:
             return bytes(self._fs.cat_file(path))
         except FileNotFoundError:
-            self._check_mark()
+            self._require_marked_store()
             return None
 
     def _exists(self, path: str) -> bool:
         if not (is_there := self._is_there(path)):
-            self._check_mark()
+            self._require_marked_store()
         return is_there
 
     def _is_there(self, path: str) -> bool:
@@ -117,7 +117,7 @@ class ObjectStore:
             return False
         return True
 
-    def _check_mark(self) -> None:
+    def _require_marked_store(self) -> None:
         if self._mark and not self._is_there(f"{self._root}/{self._mark}"):
             raise TransientStoreError(
                 f"{self.url} is not the store in which the crawl was begun, which has {self._mark}, or it is not "
@@ -126,7 +126,7 @@ class ObjectStore:
 
     def _list_objects(self, path: str) -> dict[str, int]:
         found = _sizes_below(self._root, path) if self._is_local else self._find_remote(path)
-        self._check_mark()
+        self._require_marked_store()
         return found
 
     def _find_remote(self, path: str) -> dict[str, int]:

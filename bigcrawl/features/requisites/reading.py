@@ -21,7 +21,7 @@ from bigcrawl.links.embedded import candidates_of
 from bigcrawl.links.encoding import Encoding, joiner_of
 from bigcrawl.links.limits import IN_FORCE
 from bigcrawl.markup import WEB_ENCODINGS, attributes_of
-from bigcrawl.scan.names import BLANK, IS, NAME_ENDS, Foreign, find_end, in_any_case
+from bigcrawl.scan.names import BLANK, IS, NAME_ENDS, ForeignElements, find_end, in_any_case
 from bigcrawl.url.canonical import LinkRoom
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ class _PageReader:
     def __init__(self, text: str) -> None:
         self.base: str | None = None
         self.references: list[str] = []
-        self._foreign = Foreign(text)
+        self._foreign = ForeignElements(text)
         self._text = text
         self.has_more = self._read()
 

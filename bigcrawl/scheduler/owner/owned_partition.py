@@ -194,7 +194,7 @@ class OwnedPartition(TakenFromPartition):
                 "not finished without them: see `scrapy frontier rejected`",
                 {"count": step.rejected, "partition": self.keys.partition},
             )
-        if self.schedule.is_stalled and not self.publishing.has_new_mark:
+        if self.schedule.is_stalled and not self.publishing.has_unpublished_rules:
             return []
         if step.batch is None:
             return [self.publish()]

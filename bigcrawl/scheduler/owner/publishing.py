@@ -142,7 +142,7 @@ class PublishedCounts:
         return scripts.trim_partition(self._keys, identity, *self._durability.trim, counts)
 
     @property
-    def has_new_mark(self) -> bool:
+    def has_unpublished_rules(self) -> bool:
         """Whether URLs are withheld by rules that Redis does not know."""
         return self._schedule.withheld > 0 and self._disk.asked_mark != self._asked
 

@@ -149,7 +149,7 @@ _KINDS_BY_START: Final[Mapping[str, tuple[Kind, ...]]] = {
 _START: Final = re.compile(r"/([a-z]+)[-/?]")
 
 
-def named_by(target: str) -> tuple[Kind, int] | None:
+def resource_with_path(target: str) -> tuple[Kind, int] | None:
     """Return the kind and number with exactly this path, or None; ignores counts, exhibits and farms."""
     if target == "/":
         return Kind.PAGE, 0

@@ -66,7 +66,7 @@ PATHS: Final[Mapping[Kind, Callable[[int], str]]] = {
 }
 
 
-def named_by(target: str, host: int, features: frozenset[Feature]) -> tuple[Kind, int] | None:
+def resource_with_path(target: str, host: int, features: frozenset[Feature]) -> tuple[Kind, int] | None:
     """Return the kind and number of the host's exhibit or proof with exactly this path, or None."""
     match = _PATH.match(target)
     row = _ROWS.get(match[2]) if match else None

@@ -12,10 +12,17 @@ from bigcrawl_simweb.basics.addresses import HOSTS_MAX, origin_of
 from bigcrawl_simweb.basics.answer import Answer
 from bigcrawl_simweb.basics.features import PLAIN, Feature, Naming
 from bigcrawl_simweb.basics.markup import render_notice
-from bigcrawl_simweb.basics.resources import ENDLESS_KINDS, NUMBER_MAX, Kind, Resource, directory_named_by, named_by
+from bigcrawl_simweb.basics.resources import (
+    ENDLESS_KINDS,
+    NUMBER_MAX,
+    Kind,
+    Resource,
+    directory_named_by,
+    resource_with_path,
+)
 from bigcrawl_simweb.exhibits.exhibit import HTML
 from bigcrawl_simweb.exhibits.table import ROWS_MAX, exhibits_of, proof_of, row_of
-from bigcrawl_simweb.exhibits.table import named_by as exhibit_named_by
+from bigcrawl_simweb.exhibits.table import resource_with_path as exhibit_named_by
 from bigcrawl_simweb.model.answers import WebAnswers
 from bigcrawl_simweb.model.expectations import Expectations, Expected, usual_status
 from bigcrawl_simweb.model.graph import Graph
@@ -267,7 +274,7 @@ class Web:
         if FARM_HOST > host >= HOMES_HOST:
             named = directory_named_by(target)
             return Resource(host, *named) if named else None
-        named = named_by(target)
+        named = resource_with_path(target)
         if host >= FARM_HOST:
             if target == "/":
                 return Resource(host, Kind.OFFER, 0)

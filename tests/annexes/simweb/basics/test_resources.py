@@ -3,7 +3,14 @@ from __future__ import annotations
 import ada_url
 import pytest
 
-from bigcrawl_simweb.basics.resources import DIRECTORY_PAGES, HOMES, Kind, directory_named_by, home_pages, named_by
+from bigcrawl_simweb.basics.resources import (
+    DIRECTORY_PAGES,
+    HOMES,
+    Kind,
+    directory_named_by,
+    home_pages,
+    resource_with_path,
+)
 from bigcrawl_simweb.exhibits.table import path_of
 
 # Exhibits and proofs have names of their own, and an offer's first page is a page 0 elsewhere.
@@ -14,7 +21,7 @@ KINDS = sorted(set(Kind) - {Kind.EXHIBIT, Kind.PROOF})
 def test_every_path_names_its_resource(kind: Kind):
     """A path and a resource determine each other, so nothing has to be stored."""
     for number in (*range(1 if kind is Kind.OFFER else 0, 120), 1_000 if kind is Kind.DEEPER else 10**9 - 1):
-        assert named_by(path_of(kind, number)) == (kind, number)
+        assert resource_with_path(path_of(kind, number)) == (kind, number)
 
 
 def test_every_path_names_its_page_of_a_shared_domain():
@@ -52,4 +59,4 @@ def test_paths_are_canonical(kind: Kind):
 )
 def test_other_paths_name_nothing(target: str):
     """Only the exact path of a resource leads to it."""
-    assert named_by(target) is None
+    assert resource_with_path(target) is None

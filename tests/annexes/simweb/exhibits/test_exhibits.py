@@ -11,7 +11,7 @@ from selectolax.lexbor import LexborHTMLParser
 from bigcrawl_simweb.basics.answer import Answer, Fault
 from bigcrawl_simweb.basics.features import ALL, PLAIN, Feature
 from bigcrawl_simweb.basics.resources import Kind, Resource
-from bigcrawl_simweb.exhibits.table import EXHIBITS, ROWS_MAX, exhibits_of, named_by, path_of, proof_of
+from bigcrawl_simweb.exhibits.table import EXHIBITS, ROWS_MAX, exhibits_of, path_of, proof_of, resource_with_path
 from bigcrawl_simweb.model.web import Web
 from bigcrawl_simweb.serve.http1 import retry_after_ms
 from tests.annexes.simweb.decoding import entity, leads_in, text_of
@@ -99,16 +99,16 @@ def test_paths_of_exhibit_and_proof_are_canonical_and_their_own(row: Exhibit):
             continue
         path = path_of(target.kind, target.number)
         assert ada_url.normalize_url(url_of(target)) == url_of(target)
-        assert named_by(path, resource.host, ALL) == (target.kind, target.number)
-        assert named_by(path, resource.host + 1, ALL) is None
-        assert named_by(path, resource.host, ALL - {row.feature}) is None
-        assert named_by(re.sub(r"-(\d+\.)", r"-0\1", path), resource.host, ALL) is None
+        assert resource_with_path(path, resource.host, ALL) == (target.kind, target.number)
+        assert resource_with_path(path, resource.host + 1, ALL) is None
+        assert resource_with_path(path, resource.host, ALL - {row.feature}) is None
+        assert resource_with_path(re.sub(r"-(\d+\.)", r"-0\1", path), resource.host, ALL) is None
 
 
 def test_only_proofs_that_something_leads_to_exist():
     """Past a chain's end, and for rows that lead nowhere, there is nothing."""
     for target in ("/fair/long-chain-10.html", "/proof/long-chain-0.html", "/proof/gone-0.html", "/fair/gone-1.html"):
-        assert all(named_by(target, host, ALL) is None for host in range(8)), target
+        assert all(resource_with_path(target, host, ALL) is None for host in range(8)), target
 
 
 @each("row", [row for row in EXHIBITS if row.feature is Feature.MARKUP], ids=lambda row: row.slug)
