@@ -29,7 +29,7 @@ class Transfers:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._watched: dict[int, _Pool | None] = {}  # None: of an idle connection, and perhaps closed
+        self._watched: dict[int, _Pool] = {}
         # One epoll, so that sockets need not be registered with the loop for each transfer.
         self._poll = select.epoll()
         self._loop.add_reader(self._poll.fileno(), self._poll_sockets)
@@ -56,32 +56,25 @@ class Transfers:
             pool.close()
         self._loop.remove_reader(self._poll.fileno())
         self._poll.close()
-        self._watched.clear()
 
     def _watch(self, number: int, what: int, fd: int, _multi: object, _data: object) -> None:
         if what == pycurl.POLL_REMOVE:
-            self._watched[fd] = None  # it stays registered, because the next request would register it again
+            if self._watched.pop(fd, None) is not None:
+                with suppress(OSError):  # closed already, and so unregistered
+                    self._poll.unregister(fd)
             return
         events = (select.EPOLLIN if what & pycurl.POLL_IN else 0) | (select.EPOLLOUT if what & pycurl.POLL_OUT else 0)
-        is_known = fd in self._watched
+        if fd in self._watched:
+            self._poll.modify(fd, events)
+        else:
+            self._poll.register(fd, events)
         self._watched[fd] = self._pools[number]
-        if is_known:
-            with suppress(FileNotFoundError):  # another socket had the number, and was closed
-                self._poll.modify(fd, events)
-                return
-        self._poll.register(fd, events)
-
-    def _forget_socket(self, fd: int) -> None:
-        self._watched.pop(fd, None)
-        with suppress(OSError):  # closed already, and so unregistered
-            self._poll.unregister(fd)
 
     def _poll_sockets(self) -> None:
         touched = set()
         for fd, events in self._poll.poll(0):
             pool = self._watched.get(fd)
-            if pool is None:  # idle, and closed by its server
-                self._forget_socket(fd)
+            if pool is None:  # closed while an earlier socket was handled
                 continue
             ready = pycurl.CSELECT_IN if events & (select.EPOLLIN | select.EPOLLHUP) else 0
             ready |= pycurl.CSELECT_OUT if events & select.EPOLLOUT else 0

@@ -217,32 +217,6 @@ def test_closing_leaves_nothing_on_the_loop(run: Any) -> None:
     run(scenario())
 
 
-def test_closed_idle_connection_is_forgotten_and_its_number_serves_the_next(run: Any) -> None:
-    """Its server closes it, or nobody tells: libcurl closes another one's socket, whose number a new one gets."""
-
-    async def scenario() -> None:
-        async with (
-            serving(sends(ok())) as server,
-            serving(sends(ok()), "127.0.0.2") as other,
-            transferring() as transfers,
-        ):
-            _, idle = await transfers.run(handle(server.url()))
-            await server.hang_up()
-            while idle in transfers._watched:  # noqa: ASYNC110 - the epoll sets no event
-                await asyncio.sleep(0.01)
-            _, idle = await transfers.run(handle(server.url()))
-            once = handle(other.url())
-            once.setopt(pycurl.FORBID_REUSE, 1)
-            assert (await transfers.run(once))[1] == -1, "its connection is closed"
-            known = set(transfers._watched)
-            _, number = await transfers.run(handle(other.url()))
-            assert number in known, "the new socket has the number of the closed one"
-            assert (await transfers.run(handle(server.url())))[1] == idle
-            assert (server.accepted, other.accepted) == (2, 2)
-
-    run(scenario())
-
-
 def test_idle_connections_are_bounded(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection that was idle longest is closed when there are too many; the latest is used again."""
     monkeypatch.setattr(transfers_module, "IDLE_MAX", 2)
