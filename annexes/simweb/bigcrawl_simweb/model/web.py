@@ -22,7 +22,7 @@ from bigcrawl_simweb.basics.resources import (
 )
 from bigcrawl_simweb.exhibits.exhibit import HTML
 from bigcrawl_simweb.exhibits.table import ROWS_MAX, exhibits_of, proof_of, row_of
-from bigcrawl_simweb.exhibits.table import resource_with_path as exhibit_named_by
+from bigcrawl_simweb.exhibits.table import resource_with_path as exhibit_with_path
 from bigcrawl_simweb.model.answers import WebAnswers
 from bigcrawl_simweb.model.expectations import Expectations, Expected, usual_status
 from bigcrawl_simweb.model.graph import Graph
@@ -280,7 +280,7 @@ class Web:
                 return Resource(host, Kind.OFFER, 0)
             return Resource(host, *named) if named and named[0] is Kind.OFFER else None
         if named is None:
-            named = exhibit_named_by(target, host, self.features) if self.features else None
+            named = exhibit_with_path(target, host, self.features) if self.features else None
             return Resource(host, *named) if named else None
         kind, number = named
         count = self._graph.count(kind, host)
