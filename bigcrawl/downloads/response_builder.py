@@ -33,6 +33,7 @@ logger = logging.getLogger(__name__)
 _HOP_BY_HOP: Final = frozenset(
     {b"Connection", b"Keep-Alive", b"Proxy-Connection", b"Te", b"Trailers", b"Transfer-Encoding", b"Upgrade"}
 )
+_STATUS_LINES: Final = (b"HTTP/", b"http/", b"Http/")
 _BODYLESS: Final = frozenset({204, 304})
 PIECE_BYTES: Final = 64  # smaller pieces cost more than their bytes do: each takes up to 4 us
 SMALL_PIECES_MAX: Final = 1 << 16
@@ -139,20 +140,44 @@ class ResponseBuilder:
 
     def header(self, line: bytes) -> int | None:
         try:
-            self._count_header(line)
+            self._header_bytes_left -= len(line)
+            self._headers_left -= 1
+            if self._header_bytes_left < 0 or self._headers_left < 0:
+                self._refuse_head()
             if self.is_head_whole:
                 return None  # trailers of a chunked body
-            return self._take_line(line.rstrip(b"\r\n"))
+            line = line.rstrip(b"\r\n")
+            if line.startswith(_STATUS_LINES):
+                self._begin_head(line)
+            elif line:
+                name, colon, value = line.partition(b":")
+                if colon:
+                    self.headers.setdefault(title_case(name.strip()), []).append(value.strip(b" \t"))
+            elif self.status >= 200 or self.status == _SWITCHING:
+                return self._end_head()
         except Exception as error:  # noqa: BLE001 - it is raised again where it can be
             self.error = error
             return BREAK_OFF
+        return None
 
     def body(self, chunk: bytes) -> int | None:
         try:
-            return self._take_chunk(chunk)
+            if self._truncates and self._size + len(chunk) > self._maxsize > 0:
+                return self._take_last(chunk[: self._maxsize - self._size], "size")
+            self._received.write(chunk)
+            self._size += len(chunk)
+            self._last = monotonic()
+            self._piece_bytes_left += len(chunk) - PIECE_BYTES
+            if self._is_heard and self._ask_receivers(signals.bytes_received, data=chunk):
+                return BREAK_OFF
+            if self._size > self._maxsize > 0 or self._size > self._warnsize > 0:
+                self._check_size("Received", self._size)
+            if self._piece_bytes_left < 0:
+                return self._end_pieces()
         except Exception as error:  # noqa: BLE001 - it is raised again where it can be
             self.error = error
             return BREAK_OFF
+        return None
 
     def cut_off(self) -> bool:
         """Truncate the answer because its time is up; return whether truncating is allowed and leaves a body."""
@@ -225,39 +250,22 @@ class ResponseBuilder:
     def _meet_limit(self, reason: str) -> None:
         self.limit = reason
 
-    def _count_header(self, line: bytes) -> None:
-        """Check the limits on all header lines, trailers included, so that none can be endless."""
-        self._header_bytes_left -= len(line)
-        self._headers_left -= 1
+    def _refuse_head(self) -> NoReturn:
+        """Refuse an answer by the limits on all header lines, trailers included: none can be endless."""
         if self._header_bytes_left < 0:
             self._meet_limit("header-bytes")
-            self._refuse_head("bytes", "BIGCRAWL_HEADER_BYTES_MAX")
-        if self._headers_left < 0:
+            message = f"{self.request.url} has more bytes of headers than BIGCRAWL_HEADER_BYTES_MAX"
+        else:
             self._meet_limit("headers")
-            self._refuse_head("lines", "BIGCRAWL_HEADERS_MAX")
-
-    def _refuse_head(self, what: str, setting: str) -> NoReturn:
-        message = f"{self.request.url} has more {what} of headers than {setting}"
+            message = f"{self.request.url} has more lines of headers than BIGCRAWL_HEADERS_MAX"
         logger.warning("%(message)s", {"message": message})
         raise HeadRefusedError(message)
 
-    def _take_line(self, line: bytes) -> int | None:
-        if line.startswith((b"HTTP/", b"http/", b"Http/")):
-            version, _, rest = line.replace(b"\t", b" ").partition(b" ")
-            self.protocol = version.upper().decode("latin-1")
-            self.status = self._status_in(rest)
-            self.headers = {}
-        elif line:
-            name, colon, value = line.partition(b":")
-            if colon:
-                self.headers.setdefault(title_case(name.strip()), []).append(value.strip(b" \t"))
-        elif self.status >= 200 or self.status == _SWITCHING:
-            self.is_head_whole = True
-            self.request.meta["download_latency"] = monotonic() - self._started
-            if self._watch is not None:
-                self._watch.record_response_head(self.request)
-            return self._look_at_head()
-        return None
+    def _begin_head(self, line: bytes) -> None:
+        version, _, rest = line.replace(b"\t", b" ").partition(b" ")
+        self.protocol = version.upper().decode("latin-1")
+        self.status = self._status_in(rest)
+        self.headers = {}
 
     def _status_in(self, rest: bytes) -> int:
         written = rest.lstrip(b" ")[:4]
@@ -265,7 +273,11 @@ class ResponseBuilder:
             raise DownloadFailedError(f"{self.request.url} answers with an invalid status: {rest[:20]!r}")
         return int(written[:3])
 
-    def _look_at_head(self) -> int | None:
+    def _end_head(self) -> int | None:
+        self.is_head_whole = True
+        self.request.meta["download_latency"] = monotonic() - self._started
+        if self._watch is not None:
+            self._watch.record_response_head(self.request)
         self._length = length_in(self.headers.get(b"Content-Length", ()))
         expected = None if b"Transfer-Encoding" in self.headers else self._length
         if self._signalling.is_heard(signals.headers_received):
@@ -276,23 +288,11 @@ class ResponseBuilder:
             self._check_size("Expected to receive", expected)
         return None
 
-    def _take_chunk(self, chunk: bytes) -> int | None:
-        if self._truncates and self._size + len(chunk) > self._maxsize > 0:
-            return self._take_last(chunk[: self._maxsize - self._size], "size")
-        self._received.write(chunk)
-        self._size += len(chunk)
-        self._last = monotonic()
-        self._piece_bytes_left += len(chunk) - PIECE_BYTES
-        if self._is_heard and self._ask_receivers(signals.bytes_received, data=chunk):
-            return BREAK_OFF
-        if self._size > self._maxsize > 0 or self._size > self._warnsize > 0:
-            self._check_size("Received", self._size)
-        if self._piece_bytes_left < 0:
-            if self._truncates:
-                return self._take_last(b"", "pieces")
-            self._meet_limit("pieces")
-            raise DownloadCancelledError(f"{self.request.url} sends its body in too many small pieces")
-        return None
+    def _end_pieces(self) -> int:
+        if self._truncates:
+            return self._take_last(b"", "pieces")
+        self._meet_limit("pieces")
+        raise DownloadCancelledError(f"{self.request.url} sends its body in too many small pieces")
 
     def _take_last(self, chunk: bytes, limit: str) -> int:
         self._received.write(chunk)
