@@ -69,7 +69,7 @@ class Downloader(ScrapyDownloader):
         if not (started.is_handed_out(request) or started.is_refused(request)):
             return super().fetch(request)
         self.active.add(request)  # now, not when the task starts: the engine may start more before that
-        task = asyncio.ensure_future(self._fetch_now(self._frontier, request))
+        task = asyncio.get_running_loop().create_task(self._fetch_now(self._frontier, request))
         task.add_done_callback(lambda _: self.active.discard(request))
         return Deferred.fromFuture(task)
 

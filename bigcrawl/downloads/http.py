@@ -115,6 +115,8 @@ class HttpDownloadHandler:
         self._has_default_tls = all(settings.get(name) == Settings().get(name) for name in _TLS_SETTINGS)
         self._has_warned_of_dataloss = False
         self._scrapys: HTTP11DownloadHandler | None = None
+        self._last_headers: list[tuple[bytes, list[bytes]]] | None = None
+        self._last_lines: list[bytes] = []
         self._idle: list[pycurl.Curl] = []
         self._kept = KeptConnections()
         self._lost: OrderedDict[str, None] = OrderedDict()  # servers to which the next request needs a new connection
@@ -153,7 +155,7 @@ class HttpDownloadHandler:
             and not meta.get("bindaddress")
             and self._is_direct
             and (url.startswith("http://") or self._has_default_tls)
-            and "@" not in urlparse_cached(request).netloc
+            and ("@" not in url or "@" not in urlparse_cached(request).netloc)
         )
 
     def _can_return(self, request: Request) -> bool:
@@ -222,8 +224,11 @@ class HttpDownloadHandler:
 
     def _header_lines(self, request: Request) -> list[bytes] | None:
         """Return the request's header lines in order; None if a value contains a line break."""
+        headers = list(dict.items(request.headers))
+        if headers == self._last_headers:  # as those of nearly all pages
+            return self._last_lines
         lines = []
-        for name, values in dict.items(request.headers):
+        for name, values in headers:
             if name == _PROXY_AUTHORIZATION:
                 continue
             spelled = _SPELLINGS.get(name, name)
@@ -231,7 +236,11 @@ class HttpDownloadHandler:
             lines += [spelled + b": " + value if value else spelled + b";" for value in values]
         lines += [name + b":" for name in _NOT_BY_ITSELF if not dict.get(request.headers, name)]
         joined = b"".join(lines)
-        return None if b"\n" in joined or b"\r" in joined or b"\0" in joined else lines
+        if b"\n" in joined or b"\r" in joined or b"\0" in joined:
+            return None
+        self._last_headers = [(name, values.copy()) for name, values in headers]
+        self._last_lines = lines
+        return lines
 
     async def _download(self, request: Request, lines: list[bytes]) -> Response:
         builder, url = self._new_builder(request), urlparse_cached(request)
@@ -303,12 +312,11 @@ class HttpDownloadHandler:
         try:
             self._transfers = self._transfers or _new_transfers()
             ended_us, socket = await self._transfers.run(curl, url.netloc)
-            self._kept.record_socket(curl.getinfo(pycurl.PRIMARY_IP), curl.getinfo(pycurl.LOCAL_PORT), socket)
+            self._kept.record_socket(builder.peer, builder.own_port, socket)
         except pycurl.error as failed:
             error = failed
         is_new = bool(curl.getinfo(pycurl.NUM_CONNECTS))
         self._connection_limits.record_use(url.netloc, is_last=is_last, is_new=is_new)
-        peer = curl.getinfo(pycurl.PRIMARY_IP) or builder.peer  # libcurl may forget the peer of an aborted transfer
         certificate = self._read_certificate(curl, url.netloc) if url.scheme == "https" else None
         system_error = curl.getinfo(pycurl.OS_ERRNO) if error else 0
         self._stats_buffer.inc_value("bigcrawl/requests/bytes", curl.getinfo(pycurl.REQUEST_SIZE))
@@ -320,7 +328,7 @@ class HttpDownloadHandler:
             self._check_failure(error, system_error, builder, is_new)
         elif error is None and not builder.is_head_whole:
             raise DownloadFailedError(f"{request.url}: the connection was closed before an answer")
-        response = builder.response(peer, certificate)
+        response = builder.response(builder.peer, certificate)
         if frontier is not None and ended_us:
             frontier.started.record_transfer(response, ended_us, is_kept=socket >= 0)
         return response

@@ -106,6 +106,7 @@ class ResponseBuilder:
         self._is_heard = signalling.is_heard(signals.bytes_received)
         self._sent = False
         self.peer = ""  # address that the request was sent to
+        self.own_port = 0  # and from which port
         self._started = self._last = monotonic()
         self._received = BytesIO()
         self._size = 0
@@ -120,7 +121,7 @@ class ResponseBuilder:
         to be
         dead: the server may have received it, and the host's delay would be broken.
         """
-        self.peer = peer
+        self.peer, self.own_port = peer, own_port
         is_stale = self._is_stale(peer, own_port) if self._is_stale is not None else False
         self.is_stale = bool(is_stale)
         if self.is_stale:

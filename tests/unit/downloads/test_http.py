@@ -127,6 +127,32 @@ def test_value_that_breaks_its_line_is_never_given_to_libcurl(value: bytes) -> N
     asyncio.run(scenario())
 
 
+def test_each_request_sends_its_own_headers() -> None:
+    """Whatever the one before it sent: another value, another order, more, fewer, or what its spider has changed."""
+    given = [
+        {"A": ["1"], "B": ["2"]},
+        {"A": ["1"], "B": ["2"]},
+        {"A": ["1"], "B": ["3"]},
+        {"B": ["3"], "A": ["1"]},
+        {"B": ["3", "4"], "A": ["1"]},
+        {"B": ["3", ""]},
+        {},
+    ]
+
+    async def scenario() -> None:
+        async with handling() as handler:
+            for headers in given:
+                request = Request("http://a.example/", headers=headers)
+                written = [f"{name}: {value}" if value else f"{name};" for name in headers for value in headers[name]]
+                for _ in range(2):
+                    lines = handler._header_lines(request)
+                    assert lines == [line.encode() for line in (*written, "Accept:", "User-Agent:")]
+                request.headers.appendlist("A", "more")
+                assert b"A: more" in (handler._header_lines(request) or ())
+
+    asyncio.run(scenario())
+
+
 # --- failures
 
 REFUSED = "http://127.0.0.1:1/"
