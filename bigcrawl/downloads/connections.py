@@ -57,7 +57,7 @@ class KeptConnections:
     """The sockets of connections, by the server's address and the port on this side."""
 
     def __init__(self) -> None:
-        self._sockets: dict[tuple[str, int], int] = {}
+        self._sockets: OrderedDict[tuple[str, int], int] = OrderedDict()
 
     def __repr__(self) -> str:
         return f"<KeptConnections {len(self._sockets)}>"
@@ -68,7 +68,7 @@ class KeptConnections:
             return
         self._sockets[peer, port] = socket
         if len(self._sockets) > KEPT_MAX:
-            del self._sockets[next(iter(self._sockets))]
+            self._sockets.popitem(last=False)
 
     def is_stale(self, peer: str, port: int) -> bool | None:
         """Return whether a connection about to be used already has something to read; None if it is new.
