@@ -73,6 +73,13 @@ class FetchWatcher(Protocol):
 
 
 class ResponseBuilder:
+    __slots__ = (
+        "_header_bytes_left", "_headers_left", "_is_heard", "_is_stale", "_last", "_length", "_maxsize", "_may_repeat",
+        "_piece_bytes_left", "_received", "_sent", "_signalling", "_size", "_started", "_truncates", "_warnsize",
+        "_watch", "error", "flags", "headers", "is_head_whole", "is_late", "is_lost", "is_stale", "limit", "own_port",
+        "peer", "protocol", "request", "status", "stopped",
+    )  # fmt: skip
+
     def __init__(
         self,
         request: Request,
