@@ -48,6 +48,7 @@ from bigcrawl.stats_buffer import StatsBuffer
 
 if TYPE_CHECKING:
     from typing import Self
+    from urllib.parse import ParseResult
 
     from scrapy import Request
     from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
@@ -250,7 +251,7 @@ class HttpDownloadHandler:
         try:
             if url.netloc in self._odd or request.url in self._odd:
                 return await self._ask_odd(builder, address, lines)
-            return await self._transfer(builder, address, lines)
+            return await self._transfer(builder, url, address, lines)
         finally:
             if builder.limit:
                 self._unread.record_unread(request, builder.limit)
@@ -291,9 +292,8 @@ class HttpDownloadHandler:
                 self._mark_incomplete(builder, ResponseDataLossError(loss))
         return builder.response(address, certificate)
 
-    async def _transfer(self, builder: ResponseBuilder, address: str, lines: list[bytes]) -> Response:
+    async def _transfer(self, builder: ResponseBuilder, url: ParseResult, address: str, lines: list[bytes]) -> Response:
         request, meta = builder.request, builder.request.meta
-        url = urlparse_cached(request)
         curl = self._idle.pop() if self._idle else _new_curl(self._limits.connection_age_s)
         _set_request_options(curl, request.url.partition("#")[0], address, lines)
         frontier = frontier_of(self._crawler)
@@ -323,7 +323,7 @@ class HttpDownloadHandler:
         _forget_answer(curl)
         self._idle.append(curl)
         if builder.is_stale:  # aborted, and so closed
-            return await self._transfer(builder, address, lines)
+            return await self._transfer(builder, url, address, lines)
         if error is not None and builder.stopped is None and not builder.is_truncated:
             self._check_failure(error, system_error, builder, is_new)
         elif error is None and not builder.is_head_whole:
