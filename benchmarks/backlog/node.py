@@ -59,7 +59,7 @@ class Spider:
         keys = self._node.crawl.keys
         if self._node.link_graph is not None:
             self._node.link_graph.note(held.url, texts)
-        for at in self._node.outbox.remember_each(keys.marks_of(texts)):
+        for at in self._node.outbox.remember_each(keys.signed_marks_of(texts)):
             self._node.offer(self._encode(keys.of_url(texts[at]), texts[at]))
             self.offered += 1
 

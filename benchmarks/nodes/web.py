@@ -68,7 +68,7 @@ class Spider:
 
     def _offer(self, texts: list[str]) -> None:
         keys = self._node.crawl.keys
-        for at in self._node.outbox.remember_each(keys.marks_of(texts)):
+        for at in self._node.outbox.remember_each(keys.signed_marks_of(texts)):
             url = self._encode(keys.of_url(texts[at]), texts[at])
             self._count(url)
             self._node.offer(url)

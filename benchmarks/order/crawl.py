@@ -115,6 +115,6 @@ class _Spider:
         """Offer pages, and return their URLs."""
         urls = [self._pages.urls[target] for target in targets]
         keys, encode = self._node.crawl.keys, links_encoder(Links((), priority=priority), depth)
-        for at in self._node.outbox.remember_each(keys.marks_of(urls)):
+        for at in self._node.outbox.remember_each(keys.signed_marks_of(urls)):
             self._node.offer(encode(keys.of_url(urls[at]), urls[at]))
         return urls

@@ -1,4 +1,4 @@
-"""Reads a page's tags and attributes and joins its plain references: in C where that was built, else in Python.
+"""Reads a page's tags, joins its plain references, and remembers links: in C where that was built, else in Python.
 
     pure        the functions in Python
     compiled    the same in C: `compiled.c`
@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["CODE", "attributes", "join_plain", "runs"]
+__all__ = ["CODE", "attributes", "join_plain", "other_origins", "remember", "runs"]
 
 try:
     if os.environ.get("PURE_BIGCRAWL"):
         raise ImportError  # noqa: TRY301 - as where C is missing
-    from bigcrawl.scan.compiled import attributes, join_plain, runs
+    from bigcrawl.scan.compiled import attributes, join_plain, other_origins, remember, runs
 except ImportError:  # not wanted, no compiler, or another platform
-    from bigcrawl.scan.pure import attributes, join_plain, runs
+    from bigcrawl.scan.pure import attributes, join_plain, other_origins, remember, runs
 
     CODE = "Python"
 else:

@@ -1,4 +1,5 @@
-/* The reader of tags and the joining of plain references: pure.py in C, alternative by alternative of its expressions.
+/* The reader of tags, the joining of plain references and what a node asks of a page's links: pure.py in C, alternative
+ * by alternative of its expressions.
  *
  * Rules for editing: a change here is a change of pure.py, names.py or plain.py, and tests/unit/scan compares both. A
  * position is compared with the end of its text before each read. The cost is linear in the bytes of a page for the
@@ -931,6 +932,81 @@ scan_join_plain(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
     return urls;
 }
 
+/* ---- the links of a page ---- */
+
+static PyObject *
+scan_other_origins(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "other_origins() takes urls, origin");
+        return NULL;
+    }
+    PyObject *urls = PyObject_GetIter(arguments[0]), *url, *origin;
+    PyObject *origins = urls ? PySet_New(NULL) : NULL;
+    while (origins && (url = PyIter_Next(urls))) {
+        Py_ssize_t is_own = PyUnicode_Tailmatch(url, arguments[1], 0, PY_SSIZE_T_MAX, -1);
+        if (is_own == 0) {
+            Py_ssize_t slash = PyUnicode_FindChar(url, '/', 8, PY_SSIZE_T_MAX, 1);
+            origin = slash > -2 ? PyUnicode_Substring(url, 0, slash + 1) : NULL;
+            is_own = origin ? PySet_Add(origins, origin) : -1;
+            Py_XDECREF(origin);
+        }
+        Py_DECREF(url);
+        if (is_own < 0)
+            break;
+    }
+    Py_XDECREF(urls);
+    if (PyErr_Occurred())
+        Py_CLEAR(origins);
+    return origins;
+}
+
+/* Record a key in its pair of places, at any address; return whether it was in neither. */
+INLINE int
+is_new(char *places, uint64_t key)
+{
+    uint64_t pair[2];
+    memcpy(pair, places, sizeof(pair));
+    int is_first = pair[0] == key, is_second = pair[1] == key;
+    if (!is_first) {
+        pair[1] = pair[0];
+        pair[0] = key;
+        memcpy(places, pair, sizeof(pair));
+    }
+    return !is_first && !is_second;
+}
+
+static PyObject *
+scan_remember(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    Py_buffer table;
+    (void)module;
+    if (count != 3 || !PyList_Check(arguments[2])) {
+        PyErr_SetString(PyExc_TypeError, "remember() takes table, mask, a list of keys");
+        return NULL;
+    }
+    uint64_t mask = PyLong_AsUnsignedLongLong(arguments[1]);
+    if (PyErr_Occurred() || PyObject_GetBuffer(arguments[0], &table, PyBUF_WRITABLE) < 0)
+        return NULL;
+    PyObject *found = NULL;
+    if (mask < (uint64_t)table.len / 16)
+        found = PyList_New(0);
+    else
+        PyErr_SetString(PyExc_IndexError, "the table has fewer pairs");
+    for (Py_ssize_t i = 0; found && i < PyList_Size(arguments[2]); i++) {
+        PyObject *item = Py_NewRef(PyList_GetItem(arguments[2], i));
+        uint64_t key = PyLong_AsUnsignedLongLongMask(item);
+        Py_DECREF(item);
+        if (key == UINT64_MAX && PyErr_Occurred())
+            Py_CLEAR(found);
+        else if (is_new((char *)table.buf + 16 * (key & mask), key) && append(found, PyLong_FromSsize_t(i)) < 0)
+            Py_CLEAR(found);
+    }
+    PyBuffer_Release(&table);
+    return found;
+}
+
 /* ---- the module ---- */
 
 static int
@@ -961,6 +1037,8 @@ static PyMethodDef SCAN_METHODS[] = {
     {"runs", (PyCFunction)(void (*)(void))scan_runs, METH_FASTCALL, NULL},
     {"attributes", scan_attributes, METH_O, NULL},
     {"join_plain", (PyCFunction)(void (*)(void))scan_join_plain, METH_FASTCALL, NULL},
+    {"other_origins", (PyCFunction)(void (*)(void))scan_other_origins, METH_FASTCALL, NULL},
+    {"remember", (PyCFunction)(void (*)(void))scan_remember, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };
 static PyModuleDef_Slot SCAN_SLOTS[] = {{Py_mod_exec, scan_exec}, {0, NULL}};

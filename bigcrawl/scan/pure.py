@@ -1,4 +1,6 @@
-"""The reader of tags and the joining of plain references, in Python. `compiled.c` does the same.
+"""The reader of tags, the joining of plain references and what a node asks of a page's links, in Python.
+
+`compiled.c` does the same.
 
 The cost is linear in the bytes of the page. Rules for editing: each expression is possessive, and consumes what it has
 begun, if need be to the end of the page. An expression that could fail after reading ahead would be tried again at the
@@ -26,7 +28,7 @@ from bigcrawl.scan.names import (
 from bigcrawl.scan.plain import match_plain, put_together
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from bigcrawl.scan.plain import Base
 
@@ -46,7 +48,7 @@ _LINK: Final = (
     rf"[aA](?=[{BLANK}])(?:{_OTHER})*+[^>\"'=]*+(?<=[{BLANK}]{_HREF})=\"([^\">&]*+)\"(?:{_OTHER})*+[^>\"'=]*+>"
 )
 
-
+_KEY_BITS: Final = (1 << 64) - 1
 _COMMON_FIRST: Final = "plstibanmfx"  # the first letters of those names, in the order in which they are looked at
 
 
@@ -167,3 +169,25 @@ def join_plain(references: list[str], base: Base, longest: int, most: int, /) ->
         urls.append(url)
         most -= len(url or "")
     return urls
+
+
+def other_origins(urls: Iterable[str], origin: str, /) -> set[str]:
+    """Return the origins, each with its slash, of URLs that do not start with this one."""
+    return {url[: url.find("/", 8) + 1] for url in urls if not url.startswith(origin)}
+
+
+def remember(table: memoryview[int], mask: int, keys: list[int], /) -> list[int]:
+    """Record keys, modulo 2**64, in a table of pairs of places, and return the positions of those that were not there.
+
+    The bits of the mask name a key's pair, which holds the last two keys that it met.
+    """
+    new = []
+    for at, key in enumerate(keys):
+        key &= _KEY_BITS  # noqa: PLW2901
+        place = (key & mask) << 1
+        first = table[place]
+        if first != key:
+            if table[place + 1] != key:
+                new.append(at)
+            table[place], table[place + 1] = key, first
+    return new

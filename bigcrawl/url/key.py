@@ -15,7 +15,7 @@ import mmh3
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Iterable
 
     import numpy.typing as npt
 
@@ -69,11 +69,15 @@ class Keys:
     def partition_of(self, pld: str, partitions: int) -> int:
         return self.of_pld(pld) % partitions
 
-    def marks_of(self, canonicals: Collection[str]) -> KeyArray:
+    def marks_of(self, canonicals: Iterable[str]) -> KeyArray:
         """Return hashes that identify URLs in this process only: faster than keys, and as unpredictable."""
-        if not _HASHES_ARE_SECRET:
-            return self.of_urls(canonicals)
-        return np.fromiter(map(hash, canonicals), np.int64, len(canonicals)).view(np.uint64)
+        return np.array(self.signed_marks_of(canonicals), np.int64).view(np.uint64)
+
+    def signed_marks_of(self, canonicals: Iterable[str]) -> list[int]:
+        if _HASHES_ARE_SECRET:
+            return list(map(hash, canonicals))
+        signed: list[int] = self.of_urls(canonicals).view(np.int64).tolist()
+        return signed
 
     def mark_of(self, canonical: str) -> int:
         return hash(canonical) & _MASK if _HASHES_ARE_SECRET else self.of_url(canonical)

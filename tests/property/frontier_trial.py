@@ -271,7 +271,7 @@ class Trial(World):
 
     def _offer_links(self, node: Node, page: str) -> None:
         urls = self.sites.links_of(page)
-        for at in node.outbox.remember_each(node.crawl.keys.marks_of(urls)):
+        for at in node.outbox.remember_each(node.crawl.keys.signed_marks_of(urls)):
             node.offer(queued(urls[at])[0])
 
     def break_off(self, node: Node) -> None:

@@ -124,7 +124,7 @@ class SpiderIntake:
         offered = 0
         shapes: Counter[int] = Counter()
         keys = node.crawl.keys
-        for at in node.outbox.remember_each(keys.marks_of(urls)):
+        for at in node.outbox.remember_each(keys.signed_marks_of(urls)):
             try:
                 queued = encode(keys.of_url(urls[at]), urls[at])
             except (ValueError, IndexError):  # not a URL, although the caller passed it as canonical

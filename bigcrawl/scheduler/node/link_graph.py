@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import struct
 import sys
+from collections import defaultdict
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bigcrawl.scan import other_origins, remember
 from bigcrawl.url.canonical import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    import numpy.typing as npt
+    from collections.abc import Callable, Iterable, Sequence
 
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.scheduler.budgets.units import BudgetUnits
@@ -36,7 +36,6 @@ ORIGINS_CACHED = 1 << 15
 
 _EDGE = struct.Struct("<QQ")
 _OVERDUE_BYTES = 64 * _EDGE.size
-_MASK = (1 << 64) - 1
 
 
 class RecentKeys:
@@ -76,14 +75,9 @@ class RecentKeys:
         self._count_new(int(is_new))
         return is_new
 
-    def remember_each(self, keys: KeyArray) -> npt.NDArray[np.intp]:
-        """Record distinct keys, and return the positions of those not seen recently, ascending."""
-        held, places = self._keys, (keys & np.uint64(self._mask)).view(np.int64) << 1
-        others = np.flatnonzero(held[places] != keys)
-        places, others_keys = places[others], keys[others]
-        new: npt.NDArray[np.intp] = others[held[places + 1] != others_keys]
-        held[places + 1] = held[places]
-        held[places] = others_keys
+    def remember_each(self, keys: list[int]) -> list[int]:
+        """Record keys, modulo 2**64, and return the positions of those not seen recently, ascending."""
+        new = remember(self._places, self._mask, keys)
         self._count_new(len(new))
         return new
 
@@ -116,7 +110,7 @@ class LinkGraph:
         self._key_of = lru_cache(ORIGINS_CACHED)(lambda origin: pld_key(pld_of(host_of(origin))))
         self._partitions = partitions
         self._recent = RecentKeys(RECENT_EDGES, RECENT_EDGES_MAX)
-        self._waiting: dict[int, bytearray] = {}
+        self._waiting: defaultdict[int, bytearray] = defaultdict(bytearray)
 
     def __repr__(self) -> str:
         return f"<LinkGraph partitions={len(self._waiting)}>"
@@ -125,15 +119,15 @@ class LinkGraph:
         origin, key_of = _origin_of(page), self._key_of
         try:
             source = key_of(origin)
-            targets = {key_of(url[: url.find("/", 8) + 1]) for url in urls if not url.startswith(origin)}
+            targets = {*map(key_of, other_origins(urls, origin))}
         except (ValueError, IndexError):
             return  # not a page of the web
         targets.discard(source)
         counted = source if self._source_of is None else self._source_of(host_of(origin))
         if targets and counted is not None:
-            self._add(counted, ((target, target) for target in targets))
+            self._add(counted, [(target, target) for target in targets])
             if self._units is not None:
-                self._add(counted, self._units_of(urls, targets))
+                self._add(counted, list(self._units_of(urls, targets)))
 
     def _units_of(self, urls: Iterable[str], targets: set[PldKey]) -> Iterable[tuple[int, int]]:
         units = self._units
@@ -143,11 +137,11 @@ class LinkGraph:
             if pld in targets and (unit := units.name_of(host_of(url), url)):
                 yield units.key_of(unit), pld
 
-    def _add(self, source: int, targets: Iterable[tuple[int, int]]) -> None:
-        remember, waiting, partitions = self._recent.remember, self._waiting, self._partitions
-        for target, pld in targets:
-            if remember((source * 31 + target) & _MASK):
-                waiting.setdefault(pld % partitions, bytearray()).extend(_EDGE.pack(source, target))
+    def _add(self, source: int, targets: Sequence[tuple[int, int]]) -> None:
+        waiting, partitions, start = self._waiting, self._partitions, source * 31
+        for at in self._recent.remember_each([start + target for target, _ in targets]):
+            target, pld = targets[at]
+            waiting[pld % partitions].extend(_EDGE.pack(source, target))
 
     def take(self, partition: int) -> bytes:
         """Take the edges that wait for a partition: two little-endian PLD keys of 8 bytes, source and target."""

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from bigcrawl.clock import Clock
-    from bigcrawl.drum.format import KeyArray
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.handout.observers import WaitingRows
 
@@ -142,9 +141,9 @@ class Outbox:
         """Add these rows to each later batch for their partition. Nothing waits for them."""
         self._carried.append(rows)
 
-    def remember_each(self, keys: KeyArray) -> list[int]:
-        """Return the positions of the distinct keys that were not offered recently; URLs of others are dropped."""
-        fresh: list[int] = self._recent.remember_each(keys).tolist()
+    def remember_each(self, keys: list[int]) -> list[int]:
+        """Return the positions of the keys that were not offered recently; URLs of others are dropped."""
+        fresh = self._recent.remember_each(keys)
         self.dropped_recent += len(keys) - len(fresh)
         return fresh
 

@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 from bigcrawl.scan import pure
 from bigcrawl.scan.names import EMBEDDING, LINKING, RAW
+from bigcrawl.scheduler.node.link_graph import RecentKeys
 from bigcrawl.url.canonical import Joiner
 
 try:
@@ -33,6 +34,8 @@ _CALLED: Final = {
     "runs": ("bigcrawl.markup", "bigcrawl.links.tags"),
     "attributes": ("bigcrawl.markup",),
     "join_plain": ("bigcrawl.url.canonical",),
+    "other_origins": ("bigcrawl.scheduler.node.link_graph",),
+    "remember": ("bigcrawl.scheduler.node.link_graph",),
 }
 
 WIDE: Final = ("", "", "\u00e9", "\u4f8b", "\U0001f600", "\ud800")
@@ -118,6 +121,23 @@ def assert_alike_on_references(references: list[str], base: str, longest: int, m
     assert found[0] == found[-1], (references, base)
 
 
+def assert_alike_on_urls(urls: list[str], origin: str) -> None:
+    """Both find the origins that Python's own methods find."""
+    others = {url[: url.find("/", 8) + 1] for url in urls if not url.startswith(origin)}
+    assert [twin.other_origins(urls, origin) for twin in TWINS.values()] == [others] * len(TWINS), (urls, origin)
+
+
+def assert_alike_on_keys(batches: list[list[int]], places: int) -> None:
+    """Both keep in a table, and call new, what it does and tells key by key."""
+    one_by_one = RecentKeys(places)
+    tables = [one_by_one._keys.copy() for _ in TWINS]
+    for keys in batches:
+        new = [at for at, key in enumerate(keys) if one_by_one.remember(key % (1 << 64))]
+        for twin, table in zip(TWINS.values(), tables, strict=True):
+            assert twin.remember(table.data, places // 2 - 1, keys) == new, (batches, places)
+            assert table.tobytes() == one_by_one._keys.tobytes(), (batches, places)
+
+
 def main(seconds: float, seed: int) -> None:
     dice, ends, count = random.Random(seed), time.monotonic() + seconds, 0
     while time.monotonic() < ends:
@@ -128,6 +148,10 @@ def main(seconds: float, seed: int) -> None:
         assert_alike_on_references(
             references, dice.choice(BASES), dice.choice((20, 150, 8_192)), dice.choice((-1, 90, 1 << 62))
         )
+        assert_alike_on_urls(references, dice.choice(("", "http://site.example/", dice.choice(REFERENCES))))
+        bits = dice.choice((4, 6, 66))
+        keys = [[dice.randrange(-1 << bits, 1 << bits) for _ in range(dice.randrange(20))] for _ in range(3)]
+        assert_alike_on_keys(keys, dice.choice((4, 16, 1 << 10)))
         count += 1
     sys.stdout.write(f"{count} pages alike, seed {seed}\n")
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from bigcrawl import markup
 from bigcrawl.links import tags
+from bigcrawl.scheduler.node import link_graph
 from bigcrawl.url import canonical
 from bigcrawl.url.canonical import Joiner
 from tests.support.costs.corpus import USUAL, bombs_of
@@ -29,8 +30,11 @@ from tests.support.running.twins import (
     PIECES,
     REFERENCES,
     TWINS,
+    WIDE,
+    assert_alike_on_keys,
     assert_alike_on_page,
     assert_alike_on_references,
+    assert_alike_on_urls,
     called,
 )
 from tests.support.sizes import examples
@@ -44,6 +48,8 @@ TIMES = 40  # what the dearest bomb may cost of a usual page in one reader; a sq
 in_both = pytest.mark.skipif(len(TWINS) == 1, reason="there is no compiler, so the reader in C was not built")
 each_twin = pytest.mark.parametrize("twin", TWINS.values(), ids=TWINS)
 texts = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=60).map("".join)
+urls = st.lists(st.sampled_from(("http://", "a.example", "b", "/", ":80", *WIDE)), max_size=6).map("".join)
+keys = st.lists(st.lists(st.one_of(st.integers(0, 40), st.integers(-1 << 70, 1 << 70)), max_size=30), max_size=5)
 references = st.lists(st.lists(st.sampled_from(REFERENCES), min_size=1, max_size=6).map("".join), max_size=8)
 
 
@@ -67,6 +73,23 @@ def test_pages_are_read_alike(text: str, looks: int, more: Collection[str]) -> N
 def test_references_are_joined_alike(references: list[str], base: str, longest: int, most: int) -> None:
     """With hosts, dots, fragments and none of them; long ones, and more than are wanted."""
     assert_alike_on_references(references, base, longest, most)
+
+
+@settings(max_examples=examples(1_000))
+@given(st.lists(urls, max_size=8), urls)
+@example(["http://a.example", "http://a.example/", "/\u4f8b/\ud800/x/y"], "http://a.example/")
+def test_other_origins_are_found_alike(urls: list[str], origin: str) -> None:
+    """In texts of any letters, with few slashes and none."""
+    assert_alike_on_urls(urls, origin)
+
+
+@settings(max_examples=examples(1_000))
+@given(keys, st.sampled_from([4, 16, 1 << 10]))
+@example([[0, 1, 2, -1, (1 << 64) - 1, 1 << 64, -(1 << 64)]], 4)
+@example([[2, 4, 6, 2, 4, 4, 8]], 4)
+def test_keys_are_remembered_alike_and_as_one_by_one(batches: list[list[int]], places: int) -> None:
+    """Keys that recur, that share a pair, that are negative, and that have more than 64 bits."""
+    assert_alike_on_keys(batches, places)
 
 
 @in_both
@@ -114,6 +137,8 @@ def test_nothing_is_kept(twin: Any) -> None:
             next(twin.runs(text, 1_000))
             twin.attributes(text)
         twin.join_plain([*REFERENCES, "//1.2.3.400/x"], parts, 8_192, 1 << 62)
+        twin.other_origins(REFERENCES, "/")
+        twin.remember(memoryview(bytearray(1 << 10)).cast("Q"), 63, [*range(-500, 500), 1 << 63])
 
     def blocks_after(times: int) -> int:
         for _ in range(times):
@@ -130,6 +155,7 @@ def test_wrong_arguments_are_errors_in_c() -> None:
     """As in Python, rather than reads of memory that is no text."""
     compiled = TWINS["compiled"]
     parts: Any = Joiner(BASES[0]).parts
+    table = memoryview(bytearray(1 << 10)).cast("Q")
     for call in (
         lambda: compiled.runs(b"<a>", 1),
         lambda: compiled.runs("<a>"),
@@ -139,9 +165,36 @@ def test_wrong_arguments_are_errors_in_c() -> None:
         lambda: compiled.join_plain(["/a", 1], parts, 9, 99),
         lambda: compiled.join_plain(["/a"], parts[:3], 9, 9),
         lambda: compiled.join_plain(["//b/"], parts._replace(origin_of=lambda _: 1), 9, 9),
+        lambda: compiled.other_origins(["http://a.example/"]),
+        lambda: compiled.other_origins(["http://a.example/", None], "http://b.example/"),
+        lambda: compiled.other_origins(["http://a.example/"], b"http://a.example/"),
+        lambda: compiled.other_origins(None, "http://a.example/"),
+        lambda: compiled.remember(table, 63, (1,)),
+        lambda: compiled.remember(table, 63, [1, "2"]),
+        lambda: compiled.remember(table, "63", [1]),
+        lambda: compiled.remember(None, 63, [1]),
     ):
         with pytest.raises((TypeError, AttributeError)):
             list(call())
+
+
+@in_both
+def test_a_table_is_written_only_within_its_bounds() -> None:
+    """Whatever the mask; what cannot be written, or is in pieces, is refused."""
+    compiled = TWINS["compiled"]
+    table = memoryview(bytearray(1 << 10)).cast("Q")
+    assert compiled.remember(table, 63, [63, 1 << 62]) == [0, 1]
+    for mask in (64, 127, 1 << 60, (1 << 64) - 1):
+        with pytest.raises(IndexError):
+            compiled.remember(table, mask, [mask])
+        with pytest.raises(IndexError):
+            compiled.remember(table[:1], 0, [1])
+    for mask in (-1, 1 << 64):
+        with pytest.raises(OverflowError):
+            compiled.remember(table, mask, [1])
+    for refused in (table.toreadonly(), table[::2]):
+        with pytest.raises(BufferError):
+            compiled.remember(refused, 3, [1])
 
 
 @pytest.mark.parametrize(("pure", "code"), [("", "C" if len(TWINS) > 1 else "Python"), ("1", "Python")])
@@ -154,8 +207,9 @@ def test_the_environment_may_choose_python(pure: str, code: str) -> None:
 
 def test_tests_are_told_which_reader_runs() -> None:
     """The fixture `twin` has its own one called everywhere."""
-    modules: tuple[Any, ...] = (markup, tags, canonical)
+    modules: tuple[Any, ...] = (markup, tags, canonical, link_graph)
     for name, twin in TWINS.items():
         with called(name):
             assert (modules[0].runs, modules[1].runs, modules[0].attributes) == (twin.runs, twin.runs, twin.attributes)
             assert modules[2].join_plain == twin.join_plain
+            assert (modules[3].other_origins, modules[3].remember) == (twin.other_origins, twin.remember)

@@ -110,6 +110,7 @@ def test_marks_tell_urls_apart_and_are_no_secret_only_where_keys_take_their_plac
     program = (
         "from bigcrawl.url.key import Keys; k = Keys(b'k' * 16); urls = ['http://a/', 'http://b/'];"
         "marks = k.marks_of(urls).tolist(); assert marks == [k.mark_of(u) for u in urls] and len(set(marks)) == 2;"
+        "assert [mark % (1 << 64) for mark in k.signed_marks_of(urls)] == marks;"
         "print(marks == [k.of_url(u) for u in urls])"
     )
     done = subprocess.run(
@@ -171,5 +172,8 @@ def test_marks_are_the_same_one_by_one_and_64_bits_without_a_sign() -> None:
     urls = [f"http://a.example/{number}" for number in range(64)]
     marks = [PUBLIC_KEYS.mark_of(url) for url in urls]
     assert marks == PUBLIC_KEYS.marks_of(urls).tolist()
+    signed = PUBLIC_KEYS.signed_marks_of(urls)
+    assert [mark % (1 << 64) for mark in signed] == marks
+    assert max(signed) < 1 << 63
     assert max(marks) >= 1 << 63 > min(marks) >= 0
     assert len(set(marks)) == len(urls)

@@ -6,6 +6,8 @@ import asyncio
 import struct
 from typing import TYPE_CHECKING
 
+import pytest
+
 from bigcrawl.scheduler.budgets.units import BudgetUnits
 from bigcrawl.scheduler.node import link_graph as module
 from bigcrawl.scheduler.node.link_graph import LinkGraph
@@ -15,7 +17,7 @@ from tests.unit.scheduler.world import ADDRESS, world
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
+pytestmark = pytest.mark.usefixtures("twin")
 
 PARTITIONS = 4
 PAGE = "http://www.a.example/page"

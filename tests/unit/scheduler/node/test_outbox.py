@@ -345,7 +345,7 @@ def test_most_of_the_newest_keys_are_recent_and_the_oldest_are_not(monkeypatch: 
     monkeypatch.setattr(outbox_module, "RECENT_KEYS_MAX", RECENT_KEYS)
     keys = np.random.default_rng(7).integers(1 << 64, size=8 * RECENT_KEYS, dtype=np.uint64)
     outbox = new_outbox("crawl")
-    assert outbox.remember_each(keys) == list(range(len(keys)))
+    assert outbox.remember_each(keys.tolist()) == list(range(len(keys)))
     assert outbox.dropped_recent == 0
     tenth = RECENT_KEYS // 10
     newest, oldest = keys[-tenth:].tolist(), keys[:tenth].tolist()
@@ -364,7 +364,7 @@ def test_batches_of_keys_are_told_apart_as_single_ones(seed: int, monkeypatch: p
     for _ in range(500):
         keys = chance.sample(range(60), chance.randrange(12))
         keys = [key for at, key in enumerate(keys) if key % 8 not in {other % 8 for other in keys[:at]}]
-        found = batches.remember_each(np.array(keys, dtype=np.uint64))
+        found = batches.remember_each(keys)
         assert found == [at for at, key in enumerate(keys) if singles.remember(key)]
         assert {key for key in keys if key not in sighted} <= {keys[at] for at in found}
         sighted.update(keys)
@@ -376,7 +376,7 @@ def test_batches_of_keys_are_told_apart_as_single_ones(seed: int, monkeypatch: p
 def test_no_key_is_recent_before_it_was_met(key: int) -> None:
     """Nor one whose bits are those of an empty place."""
     assert new_outbox("crawl").remember(key)
-    assert new_outbox("crawl").remember_each(np.array([key], dtype=np.uint64)) == [0]
+    assert new_outbox("crawl").remember_each([key]) == [0]
 
 
 # --- edges

@@ -16,6 +16,8 @@ from tests.unit.scheduler.world import world
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.usefixtures("twin")
+
 KEYS = np.random.default_rng(7).integers(1 << 64, size=1 << 12, dtype=np.uint64)
 
 
@@ -24,7 +26,7 @@ def test_places_are_doubled_for_new_keys_up_to_the_bound(at_once: int) -> None:
     recent = RecentKeys(16, 1 << 10)
     sizes = []
     for start in range(0, len(KEYS), at_once):
-        recent.remember_each(KEYS[start : start + at_once])
+        recent.remember_each(KEYS[start : start + at_once].tolist())
         sizes.append(len(recent._keys))
     assert sizes[0] <= 32
     assert sizes == sorted(sizes)
@@ -49,14 +51,14 @@ def test_what_is_remembered_outlives_a_doubling_and_nothing_else_is_there(grown:
     strange = [each for each in range(4 * grown) if each not in set(KEYS.tolist())]
     assert all(RecentKeys(16, grown).remember(each) for each in strange)
     fresh = RecentKeys(16, grown)
-    fresh.remember_each(KEYS[:200])
+    fresh.remember_each(KEYS[:200].tolist())
     assert all(fresh.remember(each) for each in strange)
 
 
 def test_small_numbers_of_old_keys_never_grow_it() -> None:
     recent = RecentKeys(1 << 8, 1 << 10)
     for _ in range(1_000):
-        recent.remember_each(np.arange(8, dtype=np.uint64))
+        recent.remember_each(list(range(8)))
     assert len(recent._keys) == 1 << 8
 
 
