@@ -919,17 +919,22 @@ scan_join_plain(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
     if (((longest == -1 || most == -1) && PyErr_Occurred()) || read_base(arguments[1], &base) < 0)
         return NULL;
     PyObject *urls = PyList_New(0);
+    int all_fit = 1;
     /* The list may change while `origin_of` runs. */
     for (Py_ssize_t i = 0; urls && most >= 0 && i < PyList_Size(arguments[0]); i++) {
         PyObject *reference = Py_NewRef(PyList_GetItem(arguments[0], i));
         PyObject *url = PyUnicode_GetLength(reference) > longest ? Py_NewRef(Py_None) : joined(&base, reference);
         Py_DECREF(reference);
-        if (url && url != Py_None)
-            most -= PyUnicode_GetLength(url);
+        Py_ssize_t length = url && url != Py_None ? PyUnicode_GetLength(url) : 0;
+        most -= length;
+        all_fit = all_fit && length > 0 && length <= longest;
         if (append(urls, url) < 0)
             Py_CLEAR(urls);
     }
-    return urls;
+    if (!urls)
+        return NULL;
+    all_fit = all_fit && PyList_Size(urls) == PyList_Size(arguments[0]);
+    return Py_BuildValue("NnN", urls, most, PyBool_FromLong(all_fit));
 }
 
 /* ---- the links of a page ---- */

@@ -155,20 +155,24 @@ def attributes(written: str, /) -> dict[str, str]:
     return values
 
 
-def join_plain(references: list[str], base: Base, longest: int, most: int, /) -> list[str | None]:
+def join_plain(references: list[str], base: Base, longest: int, most: int, /) -> tuple[list[str | None], int, bool]:
     """Return the URL of each plain reference, "" if its host is invalid; None for others and those above `longest`.
 
-    The list is cut after `most` characters of URLs.
+    The list is cut after `most` characters of URLs. Also return how many of these are left, below 0 after a cut, and
+    whether each reference has a URL, of at most `longest` characters.
     """
     urls: list[str | None] = []
+    all_fit = True
     for reference in references:
         if most < 0:
             break
         plain = match_plain(reference) if len(reference) <= longest else None
         url = put_together(plain, base) or "" if plain else None
         urls.append(url)
-        most -= len(url or "")
-    return urls
+        length = len(url or "")
+        most -= length
+        all_fit = all_fit and 0 < length <= longest
+    return urls, most, all_fit and len(urls) == len(references)
 
 
 def other_origins(urls: Iterable[str], origin: str, /) -> set[str]:

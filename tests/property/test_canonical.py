@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bigcrawl.url.canonical import Joiner, UrlError, authority_of, canonicalize, host_of, join
+from bigcrawl.url.canonical import Joiner, LinkRoom, UrlError, authority_of, canonicalize, host_of, join
 
 pytestmark = pytest.mark.usefixtures("twin")
 
@@ -199,6 +199,31 @@ def test_many_references_are_joined_as_one_by_one(base: str, references: list[st
     kept = [reference for reference in references if reference not in asked or len(reference) % 3]
     assert found == list(dict.fromkeys(url for url in map(joiner, kept) if url is not None))
     assert all(reference.partition("#")[0].isascii() for reference in references if reference not in asked)
+
+
+@given(st.lists(st.one_of(SHORT_WAYS, REFERENCES), max_size=12), st.integers(20, 60), st.integers(0, 400))
+@example(["/a", "/a", "/b"], 20, 60)
+@example(["/a", "/a", "/b"], 20, 40)
+@example(["/a", "//1.2.3.400/"], 20, 400)
+@example(["/a", "/" + "b" * 19], 20, 400)
+def test_room_is_used_up_url_by_url(references: list[str], longest: int, most: int) -> None:
+    """Repeats and long URLs count too; what comes after the last character that there is room for is left out."""
+    references = [reference for reference in references if len(reference) <= longest]
+    joiner, room, expected = Joiner("http://example.com/"), LinkRoom(longest, most), LinkRoom(longest, most)
+    urls = []
+    for reference in references:
+        if expected.bytes_left < 0:
+            expected.is_used_up = True
+            break
+        url = joiner(reference) or ""
+        expected.bytes_left -= len(url)
+        if len(url) > longest:
+            expected.too_long += 1
+        elif url:
+            urls.append(url)
+    assert joiner.join_all(references, str, room) == list(dict.fromkeys(urls))
+    room.parser_bytes_left = expected.parser_bytes_left
+    assert room == expected
 
 
 @given(URLS)

@@ -115,10 +115,13 @@ def assert_alike_on_page(text: str, looks: int = 40_000, more: Collection[str] =
 
 
 def assert_alike_on_references(references: list[str], base: str, longest: int, most: int) -> None:
-    """Both give the same URLs."""
+    """Both give the same URLs, and say rightly what these leave of the limits."""
     parts = Joiner(base).parts
     found = [twin.join_plain(references, parts, longest, most) for twin in TWINS.values()]
     assert found[0] == found[-1], (references, base)
+    urls, left, all_fit = found[0]
+    assert left == most - sum(len(url or "") for url in urls)
+    assert all_fit == (len(urls) == len(references) and all(url and len(url) <= longest for url in urls))
 
 
 def assert_alike_on_urls(urls: list[str], origin: str) -> None:
