@@ -21,6 +21,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import struct
 import time
 from functools import lru_cache
 from http.client import responses as reasons
@@ -42,6 +43,7 @@ _DEFAULT_PORTS = {b"http": b":80", b"https": b":443"}
 _UNSAFE_IN_URL = re.compile(r"[^\x21-\x7e]")
 _KEPT_IN_URL = "".join(map(chr, range(0x21, 0x7F)))
 _split_target = re.compile(rb"([^:]*)://([^/?]*)(.*)", re.DOTALL).fullmatch
+_split_id = struct.Struct("8s4sx3sx3s12s").iter_unpack
 _without_user = re.compile(r"(?<=://)[^/?#]*@").sub
 _SECRETS: Final = frozenset({b"authorization", b"proxy-authorization"})
 _BODYLESS_STATUSES = frozenset({204, 304, *range(100, 200)})
@@ -52,6 +54,9 @@ BOOT_FIELD: Final = "bootId"  # in warcinfo
 _GZIP_LEVEL = 2
 _GZIP_WBITS = 31
 SAME_PAYLOAD: Final = b"http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+_IDS_AT_ONCE: Final = 64
+_unused_ids: list[bytes] = []
+os.register_at_fork(after_in_child=_unused_ids.clear)  # else two processes would give the same
 
 
 class Exchange(NamedTuple):
@@ -111,10 +116,14 @@ class Conversion(NamedTuple):
 
 
 def new_record_id() -> bytes:
-    """Return a UUID of version 4 (RFC 9562), three times faster than ``uuid.uuid4``."""
-    digits = os.urandom(16).hex()
-    uuid = f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
-    return f"<urn:uuid:{uuid}>".encode()
+    """Return a UUID of version 4 (RFC 9562); many are made at once, six times faster than by ``uuid.uuid4``."""
+    try:
+        return _unused_ids.pop()
+    except IndexError:
+        digits = os.urandom(16 * _IDS_AT_ONCE).hex().encode()
+        new, *others = [b"<urn:uuid:%b-%b-4%b-a%b-%b>" % parts for parts in _split_id(digits)]
+        _unused_ids.extend(others)
+        return new
 
 
 def warcinfo_record(record_id: bytes, filename: str, date_ms: int, info: Mapping[str, str]) -> bytes:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 from base64 import b32encode
 from io import BytesIO
 from uuid import RFC_4122, UUID
@@ -25,6 +27,15 @@ from bigcrawl.warc.records import (
 from tests.unit.warc.reading import Record, exchange, parse_record
 
 INFO_ID = b"<urn:uuid:00000000-0000-4000-8000-000000000000>"
+FORKING = """
+import os
+from bigcrawl.warc.records import new_record_id
+new_record_id()
+child = os.fork()
+if child:
+    os.waitpid(child, 0)
+print(*(new_record_id().decode() for _ in range(200)), flush=True)
+"""
 
 
 def records(of: Exchange) -> tuple[Record, Record]:
@@ -41,6 +52,13 @@ def test_record_ids_are_random_uuids() -> None:
         uuid = UUID(text.removeprefix("<urn:uuid:").removesuffix(">"))
         assert text == f"<urn:uuid:{uuid}>"
         assert (uuid.version, uuid.variant) == (4, RFC_4122)
+
+
+def test_a_forked_process_gives_other_ids() -> None:
+    """Ids that were made before the fork are given by the parent alone."""
+    given = subprocess.run([sys.executable, "-c", FORKING], check=True, capture_output=True, timeout=30).stdout.split()
+    assert len(given) == 400
+    assert len(set(given)) == 400
 
 
 def digest(data: bytes) -> str:
