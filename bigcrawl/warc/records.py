@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 Truncation = Literal["length", "time", "disconnect", "unspecified"]
 
-_VERSION_LINE = b"WARC/1.1"
 _DEFAULT_PORTS = {b"http": b":80", b"https": b":443"}
-_UNSAFE_IN_URL = re.compile(r"[^\x21-\x7e]")
 _KEPT_IN_URL = "".join(map(chr, range(0x21, 0x7F)))
 _split_target = re.compile(rb"([^:]*)://([^/?]*)(.*)", re.DOTALL).fullmatch
 _split_id = struct.Struct("8s4sx3sx3s12s").iter_unpack
 _without_user = re.compile(r"(?<=://)[^/?#]*@").sub
+_break_in_line = re.compile(rb"[\r\n]+[ \t]*").sub
+_break_in_text = re.compile(r"[\r\n]+[ \t]*").sub
 _SECRETS: Final = frozenset({b"authorization", b"proxy-authorization"})
 _BODYLESS_STATUSES = frozenset({204, 304, *range(100, 200)})
 # RFC 9110 §8.6: these send the length of an empty body.
@@ -127,16 +127,13 @@ def new_record_id() -> bytes:
 
 
 def warcinfo_record(record_id: bytes, filename: str, date_ms: int, info: Mapping[str, str]) -> bytes:
-    fields = {"format": "WARC File Format 1.1", **info}
-    block = _header_lines([_encode_text(f"{name}: {value}") for name, value in fields.items()])
-    head = [
-        b"WARC-Type: warcinfo",
-        b"WARC-Record-ID: " + record_id,
-        b"WARC-Date: " + _date_text(date_ms),
-        b"WARC-Filename: " + _encode_text(filename),
-        b"Content-Type: application/warc-fields",
-    ]
-    return _encode_record(head, block, b"")
+    head = b"WARC-Type: warcinfo\r\nWARC-Record-ID: %b\r\nWARC-Date: %b\r\nWARC-Filename: %b\r\n%b" % (
+        record_id,
+        _date_text(date_ms),
+        _one_line(filename),
+        b"Content-Type: application/warc-fields\r\n",
+    )
+    return _encode_record(head, _warc_fields({"format": "WARC File Format 1.1", **info}))
 
 
 def payload_sha1(exchange: Exchange) -> bytes:
@@ -157,94 +154,111 @@ def exchange_records(
     """
     response_id = exchange.record_id or new_id()
     target = _target_uri(exchange.url)
-    common = [
-        b"WARC-Target-URI: " + target,
-        b"WARC-Date: " + _date_text(exchange.date_ms),
-        b"WARC-Warcinfo-ID: " + warcinfo_id,
-    ]
-    if exchange.ip is not None:
-        common.append(b"WARC-IP-Address: " + _encode_text(exchange.ip))
-    if exchange.protocol is not None and not exchange.protocol.startswith("HTTP/1."):
-        common.append(b"WARC-Protocol: " + _encode_text(exchange.protocol.lower()))
+    capture = _capture_lines(target, exchange.date_ms, warcinfo_id)
+    common = capture + _connection_lines(exchange)
     payload = payload_sha1(exchange) if payload is None else payload
-    response = _response_record(exchange, response_id, common, payload, origin)
-    records = [response, _request_record(exchange, target, new_id(), response_id, common)]
+    records = [
+        _response_record(exchange, response_id, common, payload, origin),
+        _request_record(exchange, target, new_id(), response_id, common),
+    ]
     if exchange.notes:
-        note = Note(exchange.url, response_id, exchange.date_ms, exchange.notes)
-        records.append(related_record(note, warcinfo_id, new_id))
+        records.append(_metadata_record(new_id(), capture, response_id, exchange.notes))
     return records
 
 
 def related_record(item: Note | Conversion, warcinfo_id: bytes, new_id: Callable[[], bytes] = new_record_id) -> bytes:
+    capture = _capture_lines(_target_uri(item.url), item.date_ms, warcinfo_id)
     if isinstance(item, Note):
-        block = _header_lines([_encode_text(f"{name}: {value}") for name, value in item.fields.items()])
-        kind, content_type, payload = b"metadata", b"application/warc-fields", None
-    else:
-        block, kind, content_type = item.block, b"conversion", _encode_text(item.content_type)
-        payload = hashlib.sha1(block, usedforsecurity=False).digest()
-    head = [
-        b"WARC-Type: " + kind,
-        b"WARC-Record-ID: " + new_id(),
-        b"WARC-Target-URI: " + _target_uri(item.url),
-        b"WARC-Date: " + _date_text(item.date_ms),
-        b"WARC-Warcinfo-ID: " + warcinfo_id,
-        b"WARC-Refers-To: " + item.refers_to,
-        b"Content-Type: " + content_type,
-    ]
-    return _encode_record(head, b"", block, payload)
+        return _metadata_record(new_id(), capture, item.refers_to, item.fields)
+    head = b"WARC-Type: conversion\r\nWARC-Record-ID: %b\r\n%bWARC-Refers-To: %b\r\nContent-Type: %b\r\n" % (
+        new_id(),
+        capture,
+        item.refers_to,
+        _one_line(item.content_type),
+    )
+    return _encode_record(head, b"", item.block, hashlib.sha1(item.block, usedforsecurity=False).digest())
+
+
+def _metadata_record(record_id: bytes, capture: bytes, refers_to: bytes, fields: Mapping[str, str]) -> bytes:
+    head = b"WARC-Type: metadata\r\nWARC-Record-ID: %b\r\n%bWARC-Refers-To: %b\r\n%b" % (
+        record_id,
+        capture,
+        refers_to,
+        b"Content-Type: application/warc-fields\r\n",
+    )
+    return _encode_record(head, _warc_fields(fields))
 
 
 def _response_record(
-    exchange: Exchange, record_id: bytes, common: list[bytes], payload: bytes, origin: Origin | None
+    exchange: Exchange, record_id: bytes, common: bytes, payload: bytes, origin: Origin | None
 ) -> bytes:
-    head = [
-        b"WARC-Type: response" if origin is None else b"WARC-Type: revisit",
-        b"WARC-Record-ID: " + record_id,
-        *common,
-        b"Content-Type: application/http; msgtype=response",
-    ]
+    head = b"WARC-Type: %b\r\nWARC-Record-ID: %b\r\n%bContent-Type: application/http; msgtype=response\r\n" % (
+        b"response" if origin is None else b"revisit",
+        record_id,
+        common,
+    )
     if origin is not None:
-        head += [
-            b"WARC-Profile: " + SAME_PAYLOAD,
-            b"WARC-Refers-To: " + origin.record_id,
-            b"WARC-Refers-To-Target-URI: " + _target_uri(origin.url),
-            b"WARC-Refers-To-Date: " + _date_text(origin.date_ms),
-            b"WARC-Truncated: length",
-        ]
+        head += b"WARC-Profile: %b\r\nWARC-Refers-To: %b\r\nWARC-Refers-To-Target-URI: %b\r\n" % (
+            SAME_PAYLOAD,
+            origin.record_id,
+            _target_uri(origin.url),
+        )
+        head += b"WARC-Refers-To-Date: %b\r\nWARC-Truncated: length\r\n" % _date_text(origin.date_ms)
     elif exchange.truncated is not None:
-        head.append(b"WARC-Truncated: " + exchange.truncated.encode())
+        head += b"WARC-Truncated: %b\r\n" % exchange.truncated.encode()
     reason = reasons.get(exchange.status, "") if exchange.reason is None else exchange.reason
-    status_line = b"%s %d %s" % (_http_version(exchange.protocol), exchange.status, _encode_text(reason))
-    http_head = _header_lines([status_line, *_response_headers(exchange)]) + b"\r\n"
+    status_line = b"%b %d %b" % (_http_version(exchange.protocol), exchange.status, _encode_text(reason))
+    http_head = _http_head([status_line, *_response_headers(exchange)])
     return _encode_record(head, http_head, exchange.response_body if origin is None else b"", payload)
 
 
-def _request_record(
-    exchange: Exchange, target: bytes, record_id: bytes, response_id: bytes, common: list[bytes]
-) -> bytes:
-    head = [
-        b"WARC-Type: request",
-        b"WARC-Record-ID: " + record_id,
-        *common,
-        b"WARC-Concurrent-To: " + response_id,
-        b"Content-Type: application/http; msgtype=request",
-    ]
+def _request_record(exchange: Exchange, target: bytes, record_id: bytes, response_id: bytes, common: bytes) -> bytes:
+    head = b"WARC-Type: request\r\nWARC-Record-ID: %b\r\n%bWARC-Concurrent-To: %b\r\n%b" % (
+        record_id,
+        common,
+        response_id,
+        b"Content-Type: application/http; msgtype=request\r\n",
+    )
     host, path = _host_and_path(target)
-    version = _http_version(exchange.protocol)
-    request_line = b"%s %s %s" % (_encode_text(exchange.method), path, version)
-    http_head = _header_lines([request_line, *_request_headers(exchange, host)]) + b"\r\n"
+    request_line = b"%b %b %b" % (_encode_text(exchange.method), path, _http_version(exchange.protocol))
+    http_head = _http_head([request_line, *_request_headers(exchange, host)])
     body = exchange.request_body
     return _encode_record(head, http_head, body, hashlib.sha1(body, usedforsecurity=False).digest() if body else None)
 
 
-def _encode_record(head: list[bytes], http_head: bytes, body: bytes, payload: bytes | None = None) -> bytes:
+def _encode_record(head: bytes, http_head: bytes, body: bytes = b"", payload: bytes | None = None) -> bytes:
+    """Return a record. Texts in `head` that may have line breaks have come through `_one_line`."""
     digest = hashlib.sha1(http_head, usedforsecurity=False)
     digest.update(body)
-    head.append(b"WARC-Block-Digest: sha1:" + encode_sha1(digest.digest()))
-    if payload is not None:
-        head.append(b"WARC-Payload-Digest: sha1:" + encode_sha1(payload))
-    head.append(b"Content-Length: %d" % (len(http_head) + len(body)))
-    return b"".join((_header_lines([_VERSION_LINE, *head]), b"\r\n", http_head, body, b"\r\n\r\n"))
+    return b"".join(
+        (
+            b"WARC/1.1\r\n",
+            head,
+            b"WARC-Block-Digest: sha1:",
+            encode_sha1(digest.digest()),
+            b"" if payload is None else b"\r\nWARC-Payload-Digest: sha1:" + encode_sha1(payload),
+            b"\r\nContent-Length: %d\r\n\r\n" % (len(http_head) + len(body)),
+            http_head,
+            body,
+            b"\r\n\r\n",
+        )
+    )
+
+
+def _capture_lines(target: bytes, date_ms: int, warcinfo_id: bytes) -> bytes:
+    return b"WARC-Target-URI: %b\r\nWARC-Date: %b\r\nWARC-Warcinfo-ID: %b\r\n" % (
+        target,
+        _date_text(date_ms),
+        warcinfo_id,
+    )
+
+
+def _connection_lines(exchange: Exchange) -> bytes:
+    ip, protocol = exchange.ip, exchange.protocol
+    lines = b"" if ip is None else b"WARC-IP-Address: %b\r\n" % _one_line(ip)
+    if protocol is not None and not protocol.startswith("HTTP/1."):
+        lines += b"WARC-Protocol: %b\r\n" % _one_line(protocol.lower())
+    return lines
 
 
 def _response_headers(exchange: Exchange) -> list[bytes]:
@@ -282,19 +296,29 @@ def _request_headers(exchange: Exchange, host: bytes) -> list[bytes]:
     return lines
 
 
-def _header_lines(lines: list[bytes]) -> bytes:
-    block = b"\r\n".join(lines) + b"\r\n"
-    if block.count(b"\n") != len(lines) or block.count(b"\r") != len(lines):
-        clean = (re.sub(rb"[\r\n]+[ \t]*", b" ", line) for line in lines)
-        block = b"\r\n".join(clean) + b"\r\n"
-    return block
+def _http_head(lines: list[bytes]) -> bytes:
+    head = b"\r\n".join(lines)
+    if head.count(b"\n") != len(lines) - 1 or head.count(b"\r") != len(lines) - 1:
+        head = b"\r\n".join([_break_in_line(b" ", line) for line in lines])
+    return head + b"\r\n\r\n"
+
+
+def _warc_fields(fields: Mapping[str, str]) -> bytes:
+    lines = [f"{name}: {value}" for name, value in fields.items()]
+    if not "".join(lines).isprintable():
+        lines = [_break_in_text(" ", line) for line in lines]
+    return _encode_text("\r\n".join(lines) + "\r\n")
+
+
+def _one_line(text: str) -> bytes:
+    return _encode_text(text if text.isprintable() else _break_in_text(" ", text))
 
 
 def _target_uri(url: str) -> bytes:
     url = url.partition("#")[0]
     if "@" in url:
         url = _without_user("", url, 1)
-    if _UNSAFE_IN_URL.search(url):
+    if not url.isascii() or not url.isprintable() or " " in url:
         url = quote(url, safe=_KEPT_IN_URL)
     return url.encode("ascii")
 
