@@ -65,9 +65,9 @@ if TYPE_CHECKING:
     from bigcrawl.page_index.index_files import IndexedFile
     from bigcrawl.pipelines.origin_sharing import OriginSharing
     from bigcrawl.pipelines.page_shipping import WarcUploads
+    from bigcrawl.scheduler.adapter.frontier import Frontier
     from bigcrawl.warc.files import Files
     from bigcrawl.warc.recovery import RecoveredFile
-    from bigcrawl.warc.segments import WrittenRecords
 
 logger = logging.getLogger(__name__)
 
@@ -194,14 +194,19 @@ class WarcPipeline:
             if judge is not None and judge.eliminates(request, response):
                 return
             record_id = self._record_ids[request] = new_record_id()
-            notes = _metadata_fields(request, response, self._download_ms(request))
-            if (frontier := frontier_of(self._crawler)) and (held := frontier.started.held_of(request)):
+            frontier = frontier_of(self._crawler)
+            notes = _metadata_fields(request, response, _download_ms(request, frontier))
+            if frontier is not None and (held := frontier.started.held_of(request)):
                 notes["key"] = f"{held.fields.key:016x}"
             exchange = _exchange_of(request, response, self._clock.now_ms(), record_id, notes)
             written = self.writes.write(exchange)
             self._count_indexed()
             if written is not None:
-                self._record_written(request, response, written)
+                # The spider did not see a body that came with an error before.
+                if (origin := written.origin) is not None and origin.status == response.status:
+                    self._originals[request] = origin.url
+                if frontier is not None:
+                    frontier.started.record_payload(request, response.body, written.payload)
         except Exception:
             self._stats_buffer.inc_value("bigcrawl/warc/write_errors")
             logger.exception("%(url)s is not stored", {"url": request.url})
@@ -229,20 +234,6 @@ class WarcPipeline:
     def original_of(self, request: Request) -> str:
         """Return the URL of a page with the same status and body as the request's answer; empty if unknown."""
         return self._originals.get(request, "")
-
-    def _record_written(self, request: Request, response: Response, written: WrittenRecords) -> None:
-        origin, frontier = written.origin, frontier_of(self._crawler)
-        # The spider did not see a body that came with an error before.
-        if origin is not None and origin.status == response.status:
-            self._originals[request] = origin.url
-        if frontier is not None:
-            frontier.started.record_payload(request, response.body, written.payload)
-
-    def _download_ms(self, request: Request) -> int:
-        """Return the time to the last byte, as the frontier measures it, or to the first, as Scrapy's handlers do."""
-        frontier = frontier_of(self._crawler)
-        known = frontier.started.download_ms_of(request) if frontier is not None else None
-        return round(request.meta.get("download_latency", 0) * 1000) if known is None else known
 
     async def _end_disk(self) -> bool:
         patient_until_ms = self._clock.monotonic_ms() + DISK_AT_END_SECONDS * 1000
@@ -313,12 +304,18 @@ class WarcPipeline:
             self._indexed_counted = made
 
 
+def _download_ms(request: Request, frontier: Frontier | None) -> int:
+    """Return the time to the last byte, as the frontier measures it, or to the first, as Scrapy's handlers do."""
+    known = frontier.started.download_ms_of(request) if frontier is not None else None
+    return round(request.meta.get("download_latency", 0) * 1000) if known is None else known
+
+
 def _exchange_of(
     request: Request, response: Response, now_ms: int, record_id: bytes, notes: dict[str, str]
 ) -> Exchange:
     # The handler measures the time to the first byte, so the date lies within the fetch.
-    latency_ms = int(request.meta.get("download_latency", 0) * 1000)
-    ip = response.ip_address
+    meta, ip = request.meta, response.ip_address
+    latency_ms = int(meta.get("download_latency", 0) * 1000)
     return Exchange(
         url=request.url,
         method=request.method,
@@ -329,7 +326,7 @@ def _exchange_of(
         response_body=response.body,
         date_ms=now_ms - latency_ms,
         protocol=response.protocol,
-        ip=None if ip is None or request.meta.get("proxy") else _address_text(ip),
+        ip=None if ip is None or meta.get("proxy") else _address_text(ip),
         truncated=_truncation_reason(response.flags),
         record_id=record_id,
         notes=notes,
@@ -340,7 +337,7 @@ def _metadata_fields(request: Request, response: Response, download_ms: int) -> 
     meta = request.meta
     notes = {"fetchTimeMs": str(download_ms), "depth": str(meta.get("depth", 0)), "priority": str(request.priority)}
     redirected = meta.get("redirect_urls")
-    via = redirected[-1] if redirected else request.headers.get(b"Referer") or meta.get(PARENT)
+    via = redirected[-1] if redirected else _last_value(request.headers, b"Referer") or meta.get(PARENT)
     if via:
         notes["via"] = via.decode("latin-1") if isinstance(via, bytes) else str(via)
     if (steps := meta.get(PAGE_PART)) is not None:  # as Heritrix writes the path from a seed: links and embeds
@@ -349,11 +346,17 @@ def _metadata_fields(request: Request, response: Response, download_ms: int) -> 
         notes["foundTime"] = time_text(found[0] * 1000, "T")
         if found[1]:
             notes["foundAddress"] = found[1]
-    if isinstance(response, HtmlResponse) and b"charset" not in (response.headers.get(b"Content-Type") or b"").lower():
+    if isinstance(response, HtmlResponse) and b"charset" not in _last_value(response.headers, b"Content-Type").lower():
         charset = charset_of(response)
         if charset is not None:
             notes["charset"] = charset
     return notes
+
+
+def _last_value(headers: Headers, name: bytes) -> bytes:
+    # Scrapy's get() would convert the name and a default again.
+    values: list[bytes] = dict.get(headers, name) or [b""]
+    return values[-1]
 
 
 def _header_pairs(headers: Headers) -> list[tuple[bytes, bytes]]:

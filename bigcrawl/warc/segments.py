@@ -14,7 +14,7 @@ import shutil
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.clock import Clock, SystemClock, boot_id
 from bigcrawl.exceptions import TransientStoreError
@@ -45,8 +45,7 @@ _NAME_ATTEMPTS_MAX = 1000
 _LATE_MS = int(QUIET_S * 1000) // 2
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenRecords:
+class WrittenRecords(NamedTuple):
     """The result of one `write`: records, bytes, a body's `origin`, and the SHA-1 `payload` of the response."""
 
     records: int
