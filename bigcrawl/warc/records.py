@@ -40,7 +40,6 @@ Truncation = Literal["length", "time", "disconnect", "unspecified"]
 
 _DEFAULT_PORTS = {b"http": b":80", b"https": b":443"}
 _KEPT_IN_URL = "".join(map(chr, range(0x21, 0x7F)))
-_split_target = re.compile(rb"([^:]*)://([^/?]*)(.*)", re.DOTALL).fullmatch
 _split_id = struct.Struct("8s4sx3sx3s12s").iter_unpack
 _without_user = re.compile(r"(?<=://)[^/?#]*@").sub
 _break_in_line = re.compile(rb"[\r\n]+[ \t]*").sub
@@ -324,12 +323,14 @@ def _target_uri(url: str) -> bytes:
 
 
 def _host_and_path(target: bytes) -> tuple[bytes, bytes]:
-    parts = _split_target(target)
-    if parts is None:
+    scheme, separator, rest = target.partition(b"://")
+    if not separator or b":" in scheme:
         raise ContractError(f"{target!r} is not absolute")
-    scheme, host, path = parts.groups()
-    host = host.removesuffix(_DEFAULT_PORTS.get(scheme.lower(), b""))
-    return host, path if path.startswith(b"/") else b"/" + path
+    host, slash, path = rest.partition(b"/")
+    if b"?" in host:
+        host, slash, path = rest.partition(b"?")
+        path = slash + path
+    return host.removesuffix(_DEFAULT_PORTS.get(scheme.lower(), b"")), b"/" + path
 
 
 def _http_version(protocol: str | None) -> bytes:
