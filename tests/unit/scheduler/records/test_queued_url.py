@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import msgpack
@@ -28,12 +29,16 @@ def test_a_batch_reads_back_as_it_was() -> None:
         assert all(type(url) is QueuedUrl for url in decoded)
 
 
-@pytest.mark.parametrize("urls", [1, 4, 8, 16, 200])
+@pytest.mark.parametrize("urls", [0, 1, 3, 4, 8, 16, 200])
 def test_batch_of_any_size_takes_less_than_its_text(urls: int) -> None:
-    """A small one is packed with a code of its own, by level 0, whose 120 bytes are all that it may have more."""
+    """A small one is packed with a code of its own, by level 0, whose 120 bytes are all that it may have more.
+
+    One of a few URLs is not packed at all, in a form that every zlib reads.
+    """
     batch = [QueuedUrl(at << 40, "a.example", 0, 0, b"\x93http://a.example/archive/%d.html" % at) for at in range(urls)]
     size = len(encode_batch(batch))
     assert decode_batch(encode_batch(batch)) == batch
+    assert zlib.decompress(encode_batch(batch)[1:]) == isal_zlib.decompress(packed(batch)[1:])
     assert size <= len(packed(batch)) + 120
     assert size < len(msgpack.packb(batch)) + 120
 
