@@ -64,6 +64,7 @@ REMEDY = (
 
 BODY_BYTES_MAX = 4 << 20  # Redis holds thousands of requests, and dozens travel in one message, at most 512 MB
 _LIST_OF_3 = b"\x93"  # msgpack's first byte of a list of three
+_NIL, _BYTE_MAX = 0xC0, 127  # msgpack's byte for nil; a number up to 127 is its own byte
 _pack = msgpack.Packer().pack
 _new_tuple = tuple.__new__
 
@@ -204,8 +205,11 @@ def links_encoder(
 
 def links_tail(links: Links, depth: int, values: ValueCodec = PLAIN, origin: LinkOrigin = NO_ORIGIN) -> bytes:
     """Return the bytes after the URL, which the bodies of a batch's URLs share."""
+    payload = _links_payload(links, _bounded(origin))
+    if payload is None and 0 <= depth <= _BYTE_MAX:  # as on nearly every page
+        return bytes((depth, _NIL))
     source = next(iter(links.urls), "(no URL)")
-    return tail_of(_packed_body(source, depth, _links_payload(links, _bounded(origin)), values), source)
+    return tail_of(_packed_body(source, depth, payload, values), source)
 
 
 def _bounded(origin: LinkOrigin) -> LinkOrigin:

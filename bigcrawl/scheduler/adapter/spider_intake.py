@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary, WeakSet
@@ -117,12 +116,14 @@ class SpiderIntake:
         encode = links_encoder(links, depth, self._traits, live.values, origin)
         if links.meta:
             self._drops.heed_meta(links.meta)
-        urls = list(dict.fromkeys(urls))
+        urls = list(urls)
+        if len(set(urls)) < len(urls):  # a page's links come once each
+            urls = list(dict.fromkeys(urls))
         if starts:
             node.starts.record_seeds(urls)
         self._record_page_links(links, urls, page, noted_by)
         offered = 0
-        shapes: Counter[int] = Counter()
+        shapes: dict[int, int] = {}
         keys = node.crawl.keys
         for at in node.outbox.remember_each(keys.signed_marks_of(urls)):
             try:
@@ -133,7 +134,7 @@ class SpiderIntake:
             node.offer(queued)
             offered += 1
             if queued.flags:
-                shapes[queued.flags] += 1
+                shapes[queued.flags] = shapes.get(queued.flags, 0) + 1
         for flags, alike in shapes.items():
             self._drops.count_traits(flags, alike)
         if origin != NO_ORIGIN:
