@@ -116,7 +116,10 @@ def commands(calls: Sequence[Call[Any]], now_ms: int = 0, *, is_cluster: bool = 
     size = 0
     for call in calls:
         keys = call.keys if is_cluster else call.keys + call.beside
-        words = _pack((keys, _words(call.args, now_ms if now_ms and is_timed(call.name) else 0)))
+        args = [arg if type(arg) in _STRINGS else str(arg) for arg in call.args]
+        if now_ms and is_timed(call.name) and not call.args[0]:
+            args[0] = str(now_ms)  # the time, in place of a 0
+        words = _pack((keys, args))
         size += len(words)
         if group and (group[0].name != call.name or len(group) >= calls_max or size > BYTES_MAX):
             made.append(_evalsha(group, packed))
@@ -139,11 +142,3 @@ def key_of(words: Sequence[Value]) -> str | None:
         return None
     key = words[3 if words[0] == "EVALSHA" else 1]
     return key.decode() if isinstance(key, bytes) else str(key)
-
-
-def _words(args: Sequence[Value], now_ms: int) -> list[str | bytes]:
-    """Return arguments as strings; a 0 in first place becomes the time."""
-    words: list[str | bytes] = [arg if arg.__class__ in _STRINGS else str(arg) for arg in args]
-    if now_ms and not args[0]:
-        words[0] = str(now_ms)
-    return words

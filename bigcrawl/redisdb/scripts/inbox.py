@@ -22,18 +22,14 @@ def append_batch(
     observed: bytes = b"",
 ) -> Call[str | None]:
     """Append a batch. Return the entry's id; "" if it had been appended; None if an earlier batch is missing."""
+    args = (node, session, number, batch, urls, edges, observed)
+    return Call("append_batch", (keys.inbox, keys.sender, keys.state), args, _parse_appended)
 
-    def parse(reply: bytes | int) -> str | None:
-        if isinstance(reply, bytes):
-            return reply.decode()
-        return None if reply else ""
 
-    return Call(
-        "append_batch",
-        (keys.inbox, keys.sender, keys.state),
-        (node, session, number, batch, urls, edges, observed),
-        parse,
-    )
+def _parse_appended(reply: bytes | int) -> str | None:
+    if isinstance(reply, bytes):
+        return reply.decode()
+    return None if reply else ""
 
 
 def park_urls(keys: PartitionKeys, identity: Identity, host: str, batch: bytes, members: Sequence[bytes]) -> Call[str]:

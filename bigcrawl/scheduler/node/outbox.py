@@ -56,11 +56,8 @@ class _Batch(NamedTuple):
     urls: int
     edges: bytes
     observed: bytes
+    size: int
     offered_before: int
-
-    @property
-    def size(self) -> int:
-        return len(self.data) + len(self.observed)
 
     @property
     def weight(self) -> int:
@@ -239,9 +236,10 @@ class Outbox:
             rows = {**rows, **{carried.kind: carried.take(partition) for carried in self._carried}}
         observed = pack_observed(rows) if rows else b""
         data = b"" if observed and not urls else encode_batch(urls)
-        batch = _Batch(partition, session, number, data, len(urls), edges, observed, self._sealed)
+        size = len(data) + len(observed)
+        batch = _Batch(partition, session, number, data, len(urls), edges, observed, size, self._sealed)
         self._unsent.append(batch)
-        self._unsent_bytes += batch.size
+        self._unsent_bytes += size
 
     def _next_batches(self) -> list[_Batch]:
         """Return the unsent batches of one session for each inbox: those of a later one would shut out the rest."""
