@@ -288,7 +288,7 @@ def _end_row(held: HeldUrl, now_ms: int) -> EndedUrl:
 
 def _held(owned: OwnedPartition, url: TakenUrl, due_ms: int) -> tuple[HeldUrl, tuple[str, ...]]:
     """Return a taken URL and the methods that its request names; if unreadable, no `url`, and `DAMAGED`."""
-    fields = Member(seq_of(url.member), 0, 0, 0, 0, b"")
+    fields: Member | None = None
     try:
         fields = unpack_member(url.member)
         text, is_canonical, has_errback, methods = look_at_body(fields.body)
@@ -298,6 +298,7 @@ def _held(owned: OwnedPartition, url: TakenUrl, due_ms: int) -> tuple[HeldUrl, t
             raise ValueError(f"it has another host than {url.host}")  # noqa: TRY301
     except Exception as error:  # noqa: BLE001 - of damaged bytes
         logger.debug("a URL of %(host)s in Redis cannot be read: %(error)r", {"host": url.host, "error": error})
+        fields = fields or Member(seq_of(url.member), 0, 0, 0, 0, b"")
         text, has_errback, authority, methods = "", False, "", (DAMAGED,)
     suspicion = owned.suspects.get(fields.seq) if owned.suspects else None
     held = HeldUrl(owned.keys.partition, url.host, due_ms, url.member, fields, text, authority, has_errback, suspicion)
