@@ -185,8 +185,10 @@ class FrequentNames:
 
     def _drop_least(self, newest: str) -> None:
         """Drop half of the names, but not the newest, which has not been counted yet."""
-        for row in self.rows()[self._names_max // 2 :]:
-            if row.name != newest:
-                del self._rows[row.name]
-                self.others += row.times
-                self.others_amount += row.amount
+        rows = self._rows
+        ranked = sorted(sorted(rows), key=lambda name: -rows[name][0])
+        for name in ranked[self._names_max // 2 :]:
+            if name != newest:
+                times, amount = rows.pop(name)
+                self.others += times
+                self.others_amount += amount
