@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgpack
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 _new_tuple = tuple.__new__
+_pack: Callable[[object], bytes] = msgpack.Packer().pack
 _ARRAY_OF_FIVE = b"\x95"  # in msgpack
-_ORDER_BITS = 33  # of a sequence number inside an order: 8.6e9 URLs a partition before equal priorities mix
+_SEQS = 1 << 33  # sequence numbers inside an order: 8.6e9 URLs a partition before equal priorities mix
 PRIORITY_MAX = (1 << 19) - 1  # order = -priority * 2^33 + seq stays exact in a double's 53 bits
 NOT_RULED = -(1 << 40)  # in place of a rule's priority, for a URL without one
 
@@ -29,16 +32,11 @@ class Member(NamedTuple):
 
 
 def pack_member(seq: int, url: QueuedUrl, attempts: int = 0) -> bytes:
-    return _packed_member(seq, url.key, url.priority, url.flags, attempts, url.body)
+    return b"%d:" % seq + _pack((url.key, url.priority, url.flags, attempts, url.body))
 
 
 def moved_member(fields: Member, priority: int) -> bytes:
-    return _packed_member(*fields._replace(priority=priority))
-
-
-def _packed_member(seq: int, *fields: object) -> bytes:
-    member: bytes = msgpack.packb(fields)
-    return b"%d:" % seq + member
+    return b"%d:" % fields.seq + _pack((fields.key, priority, fields.flags, fields.attempts, fields.body))
 
 
 def unpack_member(data: bytes) -> Member:
@@ -51,8 +49,7 @@ def unpack_member(data: bytes) -> Member:
 
 def beginning_of(key: int) -> bytes:
     """Return what follows the sequence number and its colon in each member with this key."""
-    packed: bytes = msgpack.packb(key)
-    return _ARRAY_OF_FIVE + packed
+    return _ARRAY_OF_FIVE + _pack(key)
 
 
 def seq_of(data: bytes) -> int:
@@ -61,7 +58,7 @@ def seq_of(data: bytes) -> int:
 
 def order_of(priority: int, seq: int) -> int:
     """Return a URL's place in its host's back queue: higher priority first, then arrival."""
-    return -priority * (1 << _ORDER_BITS) + seq % (1 << _ORDER_BITS)
+    return -priority * _SEQS + seq % _SEQS
 
 
 def priority_after_failure(priority: int) -> int:

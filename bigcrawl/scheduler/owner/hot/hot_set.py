@@ -188,9 +188,9 @@ def admit_call(
 ) -> scripts.Call[bool]:
     """Return the call that admits a batch without the URLs numbered in `ended`; of a batch of keys, only its number."""
     rows = [
-        (url.host, order_of(url.priority, batch.first_seq + i), pack_member(batch.first_seq + i, url))
-        for i, url in enumerate(batch.urls if batch.has_text else ())
-        if batch.first_seq + i not in ended
+        (url.host, order_of(url.priority, seq), pack_member(seq, url))
+        for seq, url in enumerate(batch.urls if batch.has_text else (), batch.first_seq)
+        if seq not in ended
     ]
     packed = pack_keys(url.key for url in batch.urls)
     chosen = batch.first_seq + len(batch.urls)
