@@ -5,8 +5,8 @@
  * position is compared with the end of its text before each read. The cost is linear in the bytes of a page for the
  * reason given in pure.py. The GIL is held. Nothing is global but constants and the type in the module's state.
  *
- * A text of ASCII is read in place, any other from a copy of four bytes a character. Functions that take `wide` are
- * compiled once for each.
+ * A text of ASCII is read in place, a page of Latin-1 from a copy of one byte a character, any other text from a copy of
+ * four. Functions that take `wide` are compiled once for that, and once for the others.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -68,7 +68,7 @@ static const uint16_t CLASSES[128] = {
 /* ---- texts ---- */
 
 typedef struct {
-    const uint8_t *narrow; /* of ASCII; or NULL, and then */
+    const uint8_t *narrow; /* of ASCII or Latin-1; or NULL, and then */
     const Py_UCS4 *wide;
     Py_ssize_t end;
 } Text;
@@ -414,7 +414,8 @@ typedef struct {
     PyObject_HEAD
     PyObject *string;
     Text text;
-    Py_UCS4 *copy; /* of `string`, if it is not ASCII */
+    PyObject *latin; /* a copy of `string`, if it is Latin-1 and not ASCII */
+    Py_UCS4 *copy;   /* the same, if it is neither */
     Py_ssize_t at, looks, templates, foreign_at, foreign_depth;
     int all, told, with_ends;
 } Runs;
@@ -551,6 +552,7 @@ runs_dealloc(PyObject *self)
     Runs *runs = (Runs *)self;
     PyTypeObject *type = Py_TYPE(self);
     Py_XDECREF(runs->string);
+    Py_XDECREF(runs->latin);
     PyMem_Free(runs->copy);
     PyObject_Free(self);
     Py_DECREF(type);
@@ -595,9 +597,22 @@ read_ascii(PyObject *string, Text *text)
     return 0;
 }
 
-/* Read a string of any kind; return the copy that is read, if any. If there is no `text->narrow` either, it failed. */
+/* Return whether Python holds a long string in a byte a character, as if all of them are in Latin-1. */
+static int
+is_narrow(PyObject *string, Py_ssize_t length)
+{
+    PyObject *size = PyObject_CallMethod(string, "__sizeof__", NULL);
+    Py_ssize_t bytes = size ? PyLong_AsSsize_t(size) : -1;
+    Py_XDECREF(size);
+    return bytes >= 0 && bytes / 2 < length;
+}
+
+/* Read a string of any kind; return the copy that is read, if any. If there is no `text->narrow` either, it failed.
+ *
+ * If `latin` is given, it receives the copy of a string of Latin-1.
+ */
 static Py_UCS4 *
-read_text(PyObject *string, Text *text)
+read_text(PyObject *string, Text *text, PyObject **latin)
 {
     text->narrow = NULL;
     PyObject *is_ascii = PyObject_CallMethod(string, "isascii", NULL);
@@ -607,7 +622,14 @@ read_text(PyObject *string, Text *text)
     if (is_ascii == Py_True && (read_ascii(string, text) < 0 || text->narrow))
         return NULL;
     text->end = PyUnicode_GetLength(string);
-    text->wide = text->end < 0 ? NULL : PyUnicode_AsUCS4Copy(string);
+    if (text->end < 0)
+        return NULL;
+    if (latin && is_narrow(string, text->end) && (*latin = PyUnicode_AsLatin1String(string))) {
+        text->narrow = (const uint8_t *)PyBytes_AsString(*latin);
+        return NULL;
+    }
+    PyErr_Clear(); /* of a subclass of str that says what is not so */
+    text->wide = PyUnicode_AsUCS4Copy(string);
     return (Py_UCS4 *)text->wide;
 }
 
@@ -639,17 +661,20 @@ scan_runs(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
         told |= is_told << i;
     }
     Text text;
-    Py_UCS4 *copy = read_text(arguments[0], &text);
+    PyObject *latin = NULL;
+    Py_UCS4 *copy = read_text(arguments[0], &text, &latin);
     if (!text.narrow && !copy)
         return NULL;
     Runs *runs = PyObject_New(Runs, (PyTypeObject *)state->runs_type);
     if (!runs) {
+        Py_XDECREF(latin);
         PyMem_Free(copy);
         return NULL;
     }
     Py_INCREF(arguments[0]);
     runs->string = arguments[0];
     runs->text = text;
+    runs->latin = latin;
     runs->copy = copy;
     runs->at = runs->templates = runs->foreign_at = runs->foreign_depth = 0;
     runs->looks = looks;
@@ -721,7 +746,7 @@ scan_attributes(PyObject *module, PyObject *written)
     Text text;
     PyObject *values;
     (void)module;
-    Py_UCS4 *copy = read_text(written, &text);
+    Py_UCS4 *copy = read_text(written, &text, NULL);
     if (!text.narrow && !copy)
         return NULL;
     values = copy ? values_of(&text, 1, written) : values_of(&text, 0, written);

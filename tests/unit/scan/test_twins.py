@@ -61,6 +61,7 @@ references = st.lists(st.lists(st.sampled_from(REFERENCES), min_size=1, max_size
 @example("<a href='x' <a href=\"y\"", 100, ())
 @example("<svg><title/><a href='\u4f8b'></svg><script/></script>", 100, ("script",))
 @example('<b c/="x = " d>z"><a href="y">', 100, ())
+@example("\xe9\x85\xa0" * 40 + '<a href="/\xff"><base\xe9 href=\xe0><iframe src=\xe9>', 100, ())
 def test_pages_are_read_alike(text: str, looks: int, more: Collection[str]) -> None:
     """Broken tags, quotes, comments, raw elements, NUL and letters of any width included."""
     assert_alike_on_page(text, looks, more)
@@ -132,7 +133,7 @@ def test_nothing_is_kept(twin: Any) -> None:
     parts = Joiner(BASES[0]).parts
 
     def use() -> None:
-        for text in (page, page.encode("ascii", "ignore").decode()):
+        for text in (page, *(page.encode(narrow, "ignore").decode(narrow) for narrow in ("ascii", "latin-1"))):
             list(twin.runs(text, 1_000, ("img", "title"), True))
             next(twin.runs(text, 1_000))
             twin.attributes(text)
@@ -158,6 +159,7 @@ def test_wrong_arguments_are_errors_in_c() -> None:
     table = memoryview(bytearray(1 << 10)).cast("Q")
     for call in (
         lambda: compiled.runs(b"<a>", 1),
+        lambda: compiled.runs(b"<a>\xe9", 1),
         lambda: compiled.runs("<a>"),
         lambda: compiled.runs("<a>", "1"),
         lambda: compiled.attributes(None),
