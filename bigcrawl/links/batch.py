@@ -10,7 +10,7 @@ from bigcrawl.exceptions import ContractError, RequestNotStorableError
 from bigcrawl.given import no_method, odd_name, whole_number
 from bigcrawl.links.embedded import ATTRIBUTES, ELEMENT
 from bigcrawl.links.limits import NOTHING_LEFT_OUT, LeftOut
-from bigcrawl.links.page import LinkBatch, PageLinks, read_page
+from bigcrawl.links.page import LinkBatch, read_page
 from bigcrawl.links.tags import LINK_ATTRIBUTES
 from bigcrawl.listings.changefreqs import CHANGEFREQS
 
@@ -103,9 +103,16 @@ class Links(LinkBatch):
 
         `with_anchors` fills `anchors`, at twice the cost.
         """
-        urls, *found = read_page(page, tags=tags, with_anchors=with_anchors)
-        fields |= dict(zip(PageLinks._fields[1:], found, strict=True))
-        return cls(urls, canonical=True, **fields)
+        found = read_page(page, tags=tags, with_anchors=with_anchors)
+        fields |= {
+            "nofollow": found.nofollow,
+            "metas": found.metas,
+            "page_canonical": found.page_canonical,
+            "left_out": found.left_out,
+            "anchors": found.anchors,
+            "kinds": found.kinds,
+        }
+        return cls(found.urls, canonical=True, **fields)
 
     def by_priority(self, priorities: Sequence[int]) -> list[Self]:
         """Return one batch for each priority, highest first. Only the first has the data that concern the whole page.

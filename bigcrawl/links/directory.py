@@ -26,7 +26,9 @@ _match_path = re.compile(r"\[?(?:https?://[^/\s]+)?([^\]]*+)\]?\s*").fullmatch
 
 def listing_base(url: str, text: str, references: Iterable[str]) -> str | None:
     """Return the URL of the directory that a page lists, if its own URL lacks the slash and `references` its name."""
-    at = next((at for begin in _BEGINS if (at := text.find(begin, 0, _HEAD_CHARS)) >= 0), -1)
+    for begin in _BEGINS:
+        if (at := text.find(begin, 0, _HEAD_CHARS)) >= 0:
+            break
     title = _match_title(text, at) if at >= 0 else None
     listed = _match_path(unescape(title[1])) if title else None
     if listed is None:

@@ -112,7 +112,11 @@ class Encoding:
 
     def _in_header(self) -> str | None:
         headers = getattr(self._page, "headers", None)
-        return _declared_in(headers.get("Content-Type")) if headers else None
+        if not headers:
+            return None
+        # dict.get skips Scrapy's slow normalisation of the name.
+        values = dict.get(headers, b"Content-Type") if isinstance(headers, dict) else None
+        return _declared_in(values[-1] if values and isinstance(values, list) else headers.get("Content-Type"))
 
 
 @lru_cache(256)

@@ -99,14 +99,15 @@ def read_page(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES), with_
         return PageLinks(refreshed, (), tuple(found.metas), None, LeftOut(0, encoding.is_cut, found.has_more))
     room = LinkRoom(limits.url_bytes, limits.link_bytes, _PARSED_A_LINK_BYTE * limits.link_bytes)
     urls = joiner.join_all(found.references, encoding.respell, room)
-    urls += [url for url in refreshed if url not in urls]
+    if refreshed:
+        urls += [url for url in refreshed if url not in urls]
     anchors = _anchors_of(urls, found, joiner, encoding) if with_anchors else ()
     kinds = _kinds_of(urls, found, joiner, encoding) if found.kinds is not None else ()
     nofollow: Sequence[str] = ()
     if found.nofollow:
         followed = set(urls)
         nofollow = [url for url in joiner.join_all(found.nofollow, encoding.respell, room) if url not in followed]
-    canonical = joiner.join_all(found.canonical_hrefs, encoding.respell, room)
+    canonical = joiner.join_all(found.canonical_hrefs, encoding.respell, room) if found.canonical_hrefs else ()
     left_out = LeftOut(room.too_long, encoding.is_cut, found.has_more, room.is_used_up)
     return PageLinks(urls, nofollow, tuple(found.metas), canonical[0] if canonical else None, left_out, anchors, kinds)
 

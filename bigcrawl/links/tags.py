@@ -38,8 +38,6 @@ class PageTags:
 
     __slots__ = (
         "_embedded",
-        "_reads_link",
-        "_reads_meta",
         "_tags",
         "anchors",
         "base_href",
@@ -53,8 +51,7 @@ class PageTags:
 
     def __init__(self, text: str, tags: tuple[str, ...], links_max: int, *, with_anchors: bool = False) -> None:
         self.references: list[str] = []
-        self._tags = frozenset(tags)
-        self._embedded = tuple(kind for kind in ATTRIBUTES if kind in self._tags)
+        self._tags, self._embedded, chosen = _chosen(tags)
         # The elements or attributes of references that are not those of `<a>`, by place in `references`.
         self.kinds: dict[int, str] | None = {} if self._tags & ON_REQUEST else None
         self.anchors: dict[int, str] | None = {} if with_anchors else None  # texts of `<a>`, by place
@@ -62,10 +59,8 @@ class PageTags:
         self.metas: list[tuple[str, str]] = []
         self.base_href: str | None = None
         self.canonical_hrefs: list[str] = []  # the first
-        self._reads_link = "link" in tags
-        self._reads_meta = "meta" in tags
         self.has_more = False
-        self._read(text, _chosen(tags), links_max)
+        self._read(text, chosen, links_max)
 
     def _read(self, text: str, chosen: frozenset[str], links_max: int) -> None:
         references, room, anchors = self.references, links_max, self.anchors
@@ -122,20 +117,22 @@ class PageTags:
             relations = attributes.get("rel", "").lower().split()
             if href and not self.canonical_hrefs and "canonical" in relations:
                 self.canonical_hrefs.append(href)
-            return href if self._reads_link and not _RELATIONS.isdisjoint(relations) else None
+            return href if "link" in self._tags and not _RELATIONS.isdisjoint(relations) else None
         if tag != "meta":
             return attributes.get(LINK_ATTRIBUTES[tag]) if tag in LINK_ATTRIBUTES and tag in self._tags else None
         name, content = attributes.get("name", "").lower(), attributes.get("content", "")
         if name and name not in _NO_ROBOTS and len(self.metas) < METAS_MAX and is_directive(content):
             self.metas.append((name, content))
-        is_refresh = self._reads_meta and attributes.get("http-equiv", "").lower() == "refresh"
+        is_refresh = "meta" in self._tags and attributes.get("http-equiv", "").lower() == "refresh"
         return refresh_in(content).target if is_refresh else None
 
 
 @lru_cache(64)
-def _chosen(tags: tuple[str, ...]) -> frozenset[str]:
+def _chosen(tags: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...], frozenset[str]]:
+    """Return the tags, the kinds in `ATTRIBUTES` among them, and all elements that are read."""
     known = LINK_ATTRIBUTES.keys() | ON_REQUEST
     if unknown := set(tags) - known:
         raise ContractError(f"tags has {sorted(unknown)}; only {sorted(known)} lead to pages")
-    elements = (element for kind in tags for element in ATTRIBUTES.get(kind, ()))
-    return frozenset((*(tag for tag in tags if tag not in ATTRIBUTES), *elements, *_ASIDE))
+    embedded = tuple(kind for kind in ATTRIBUTES if kind in tags)
+    elements = (element for kind in embedded for element in ATTRIBUTES[kind])
+    return frozenset(tags), embedded, frozenset((*(tag for tag in tags if tag not in ATTRIBUTES), *elements, *_ASIDE))

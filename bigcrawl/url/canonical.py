@@ -16,7 +16,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 import ada_url
 
@@ -177,12 +177,14 @@ class Joiner:
         room = room or LinkRoom()
         references = list(references)
         longest, room_left = room.url_bytes_max, room.bytes_left
-        joined: list[str | None] = [None] * len(references)
         if len(self._base) <= longest:
             joined, left, all_fit = join_plain(references, self.parts, longest, room_left)
             if all_fit:  # as on most pages
                 room.bytes_left = left
-                return list(dict.fromkeys(cast("list[str]", joined)))
+                each: dict[Any, None] = dict.fromkeys(joined)
+                return list(each)
+        else:
+            joined = [None] * len(references)
         urls: dict[str, None] = {}
         for reference, url in zip(references, joined, strict=False):
             if room_left < 0:
