@@ -125,9 +125,11 @@ class LinkGraph:
         targets.discard(source)
         counted = source if self._source_of is None else self._source_of(host_of(origin))
         if targets and counted is not None:
-            self._add(counted, [(target, target) for target in targets])
+            plds = list(targets)
+            self._add(counted, plds, plds)
             if self._units is not None:
-                self._add(counted, list(self._units_of(urls, targets)))
+                units = dict(self._units_of(urls, targets))
+                self._add(counted, list(units), list(units.values()))
 
     def _units_of(self, urls: Iterable[str], targets: set[PldKey]) -> Iterable[tuple[int, int]]:
         units = self._units
@@ -137,11 +139,11 @@ class LinkGraph:
             if pld in targets and (unit := units.name_of(host_of(url), url)):
                 yield units.key_of(unit), pld
 
-    def _add(self, source: int, targets: Sequence[tuple[int, int]]) -> None:
+    def _add(self, source: int, targets: Sequence[int], plds: Sequence[int]) -> None:
+        """Add the edges to targets that were not sent recently; `plds` are those of the targets."""
         waiting, partitions, start = self._waiting, self._partitions, source * 31
-        for at in self._recent.remember_each([start + target for target, _ in targets]):
-            target, pld = targets[at]
-            waiting[pld % partitions].extend(_EDGE.pack(source, target))
+        for at in self._recent.remember_each([start + target for target in targets]):
+            waiting[plds[at] % partitions].extend(_EDGE.pack(source, targets[at]))
 
     def take(self, partition: int) -> bytes:
         """Take the edges that wait for a partition: two little-endian PLD keys of 8 bytes, source and target."""
