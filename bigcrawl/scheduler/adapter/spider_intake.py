@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.adapter.started_requests import StartedRequests
     from bigcrawl.scheduler.handout.observers import PageLinks
     from bigcrawl.scheduler.node.node import Node
+    from bigcrawl.scheduler.records.queued_url import QueuedUrl
     from bigcrawl.url.key import UrlKey
 
 logger = logging.getLogger(__name__)
@@ -122,25 +123,27 @@ class SpiderIntake:
         if starts:
             node.starts.record_seeds(urls)
         self._record_page_links(links, urls, page, noted_by)
-        offered = 0
+        offered: list[QueuedUrl] = []
         shapes: dict[int, int] = {}
         keys = node.crawl.keys
+        key_of = keys.of_url
         for at in node.outbox.remember_each(keys.signed_marks_of(urls)):
+            url = urls[at]
             try:
-                queued = encode(keys.of_url(urls[at]), urls[at])
+                queued = encode(key_of(url), url)
             except (ValueError, IndexError):  # not a URL, although the caller passed it as canonical
-                self._drops.count_dropped("url", urls[at])
+                self._drops.count_dropped("url", url)
                 continue
-            node.offer(queued)
-            offered += 1
+            offered.append(queued)
             if queued.flags:
                 shapes[queued.flags] = shapes.get(queued.flags, 0) + 1
+        node.offer_each(offered)
         for flags, alike in shapes.items():
             self._drops.count_traits(flags, alike)
         if origin != NO_ORIGIN:
             plain, whole = [len(links_tail(links, depth, live.values, each)) for each in (NO_ORIGIN, origin)]
-            self._drops.count_origins(offered * (whole - plain))
-        return offered
+            self._drops.count_origins(len(offered) * (whole - plain))
+        return len(offered)
 
     def _record_page_links(self, links: Links, urls: list[str], page: str, noted_by: Iterable[PageLinks]) -> None:
         if page and self._node is not None and self._node.link_graph is not None:

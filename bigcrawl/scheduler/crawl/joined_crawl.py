@@ -18,7 +18,7 @@ from bigcrawl.scheduler.crawl.in_process import InProcess
 from bigcrawl.scheduler.crawl.membership import Membership
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
@@ -113,7 +113,7 @@ class JoinedCrawl:
         self.arrivals = Arrivals(client, config.crawl.name)
         self._record: CrawlRecord | None = None
         self._private: PublicSuffixes | None = None
-        self._partition_of = _not_joined
+        self.partition_of_host: Callable[[str], int] = _not_joined
 
     def __repr__(self) -> str:
         return f"<JoinedCrawl {self.config.crawl.name} {self._record!r}>"
@@ -127,7 +127,7 @@ class JoinedCrawl:
         """
         self._record = record = await open_record(self.client, self.config.crawl, self.objects)
         pld_of, partition_of, partitions = record.suffixes.pld, record.keys.partition_of, self.config.crawl.partitions
-        self._partition_of = lru_cache(HOSTS_CACHED)(lambda host: partition_of(pld_of(host), partitions))
+        self.partition_of_host = lru_cache(HOSTS_CACHED)(lambda host: partition_of(pld_of(host), partitions))
 
     async def check(self) -> None:
         record = await open_record(self.client, self.config.crawl, self.objects, is_joined=True)
@@ -161,9 +161,6 @@ class JoinedCrawl:
 
     def key_of(self, data: bytes) -> int:
         return self.keys.of_bytes(data)
-
-    def partition_of_host(self, host: str) -> int:
-        return self._partition_of(host)
 
 
 def _not_joined(host: str) -> int:

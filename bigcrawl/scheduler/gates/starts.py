@@ -116,13 +116,13 @@ class HostLoans:
         self._clock = crawl.clock
         self._starts = starts
         self._shared_hosts = starts.shared_hosts
-        self._partition_of_host = crawl.partition_of_host
+        self._joined = crawl
         self._arrivals = crawl.arrivals
 
     @asynccontextmanager
     async def borrow(self, host: str, url: str) -> AsyncIterator[HostLoan | None]:
         """Yield the host's loan once the URL may be fetched; None if it is not lent, or closed. Raises Closed."""
-        keys = partition_keys(self._crawl, self._partition_of_host(host))
+        keys = partition_keys(self._crawl, self._joined.partition_of_host(host))
         ticket = f"{self._node}:{uuid.uuid4().hex}"  # one node may borrow a host twice at a time
         if not await self._borrow_host(keys, host, ticket):
             yield None

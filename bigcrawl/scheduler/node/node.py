@@ -33,6 +33,8 @@ from bigcrawl.scheduler.node.loops.tidy import Tidy
 from bigcrawl.scheduler.node.loops.watch import Watch
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from bigcrawl.scheduler.node.assembly import Parts
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
@@ -80,6 +82,11 @@ class Node:
         self.runner.start()
 
     def offer(self, url: QueuedUrl) -> None:
-        self.outbox.offer(url, self.crawl.partition_of_host(url.host))
-        if self.progress.is_finished:
+        self.offer_each((url,))
+
+    def offer_each(self, urls: Collection[QueuedUrl]) -> None:
+        offer, partition_of_host = self.outbox.offer, self.crawl.partition_of_host
+        for url in urls:
+            offer(url, partition_of_host(url.host))
+        if urls and self.progress.is_finished:
             self.progress.go_on()
