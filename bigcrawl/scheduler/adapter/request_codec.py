@@ -208,7 +208,7 @@ def links_encoder(
 
 def links_tail(links: Links, depth: int, values: ValueCodec = PLAIN, origin: LinkOrigin = NO_ORIGIN) -> bytes:
     """Return the bytes after the URL, which the bodies of a batch's URLs share."""
-    payload = _links_payload(links, _bounded(origin))
+    payload = _links_payload(links, origin)
     if payload is None and 0 <= depth <= _BYTE_MAX:  # as on nearly every page
         return bytes((depth, _NIL))
     source = next(iter(links.urls), "(no URL)")
@@ -300,6 +300,9 @@ def _packed_body(url: str, depth: int, payload: Payload, values: ValueCodec = PL
 
 
 def _links_payload(links: Links, origin: LinkOrigin) -> Payload:
+    if origin == NO_ORIGIN and not (links.callback or links.errback or links.cb_kwargs or links.meta):
+        return links.priority or None
+    origin = _bounded(origin)
     payload: dict[str, Any] = {}
     if links.callback_name:
         payload["callback"] = links.callback_name
