@@ -128,7 +128,7 @@ TIES: Final = {
     "handout/lanes.py HostLanes.open_lanes": "gates and pump give URLs to the handout, and get some back from lanes",
     "handout/recent.py RecentWork.set_watcher": "the exchange keeps recent work, and orders are read by a later part",
     "node/heartbeat.py Leases.tell_views_to": "an extension listens from its start to its end",
-    "node/outbox.py Outbox.tell_sent_to": "observers hear of what is sent, and give their rows to the outbox",
+    "node/outbox.py Outbox.call_when_sent": "observers hear of what is sent, and give their rows to the outbox",
     "owner/owned_partition.py OwnedPartition.tell_news_to": "the table hears of a partition for as long as it is owned",
     "records/held_urls.py HeldUrls.tell_left_hosts_to": "gates hold hosts for held URLs, which tell when they leave",
 }

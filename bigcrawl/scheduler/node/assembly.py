@@ -91,7 +91,7 @@ class Parts:
         self.progress = CrawlProgress(crawl, ownership, handout, outbox, self.exchange)
         self.heartbeat = Heartbeat(crawl, ownership, handout, gates.shared_hosts, self._report, recent)
         self.starts = StartRequests(crawl, self.heartbeat.send)
-        outbox.tell_sent_to(self._record_sent)
+        outbox.call_when_sent(self._record_sent)
 
     def __repr__(self) -> str:
         return f"<Parts of {self.crawl.node_id}>"

@@ -99,8 +99,8 @@ class Outbox:
         self._carried: list[WaitingRows] = []
         self.unfolded = Unfolded(crawl, partitions, urls_max)
         self._flushed_partitions: set[int] = set()
-        self._told_partitions: set[int] = set()
-        self._tell_sent: Callable[[int, int], None] = _to_nobody
+        self._partitions_with_rows: set[int] = set()
+        self._when_sent: Callable[[int, int], None] = _do_nothing
         self._sealed = 0
         self.offered = 0
         self.flushed = 0
@@ -152,9 +152,9 @@ class Outbox:
     def forget_recent(self) -> None:
         self._recent.clear()
 
-    def tell_sent_to(self, tell: Callable[[int, int], None]) -> None:
-        """Set `tell` to be called with the partition and URL count of each accepted batch."""
-        self._tell_sent = tell
+    def call_when_sent(self, function: Callable[[int, int], None]) -> None:
+        """Call a function with the partition and URL count of each accepted batch."""
+        self._when_sent = function
 
     async def flush(self, client: RedisClient) -> int:
         """Send everything that waits and return the number of URLs sent. What fails is sent next time, in order."""
@@ -170,16 +170,16 @@ class Outbox:
 
     @property
     def has_flushed(self) -> bool:
-        return bool(self._flushed_partitions or self._told_partitions)
+        return bool(self._flushed_partitions or self._partitions_with_rows)
 
     def take_flushed_partitions(self) -> set[int]:
         flushed, self._flushed_partitions = self._flushed_partitions, set()
         return flushed
 
-    def take_told_partitions(self) -> set[int]:
+    def take_partitions_with_rows(self) -> set[int]:
         """Take the partitions that have received only rows since the last call."""
-        told, self._told_partitions = self._told_partitions, set()
-        return told
+        partitions, self._partitions_with_rows = self._partitions_with_rows, set()
+        return partitions
 
     def send_again(self) -> None:
         """Queue the batches of the last seconds again, because Redis may have forgotten them."""
@@ -195,7 +195,7 @@ class Outbox:
             self.flushed = min(self.flushed, self._unsent[0].offered_before)
 
     def _seal(self) -> None:
-        self._mind_hints()
+        self._add_waiting_hints()
         waiting, self._waiting = self._waiting, {}
         is_small = self._waiting_bytes <= BATCH_BYTES_MAX
         for partition, urls in waiting.items():
@@ -214,7 +214,7 @@ class Outbox:
         if not self._unsent:
             self.flushed = self._sealed
 
-    def _mind_hints(self) -> None:
+    def _add_waiting_hints(self) -> None:
         """Add hints to outgoing batches once they have waited long enough. A few hints never go alone."""
         now_ms = self._clock.monotonic_ms()
         if not self._hints or now_ms - self._hinted_ms < self._hints_ms:
@@ -262,8 +262,8 @@ class Outbox:
         for batch, result in zip(batches, results, strict=True):
             if isinstance(result, str):
                 taken.add(id(batch))
-                (self._flushed_partitions if batch.data else self._told_partitions).add(batch.partition)
-                self._tell_sent(batch.partition, batch.urls)
+                (self._flushed_partitions if batch.data else self._partitions_with_rows).add(batch.partition)
+                self._when_sent(batch.partition, batch.urls)
                 self._sent.append((running_ms, batch))
                 self._sent_bytes += batch.size
                 if result:
@@ -315,7 +315,7 @@ def _bytes_in(waiting: dict[int, dict[int, bytearray]]) -> int:
     return sum(len(rows) for by_kind in waiting.values() for rows in by_kind.values())
 
 
-def _to_nobody(_partition: int, _urls: int) -> None: ...
+def _do_nothing(_partition: int, _urls: int) -> None: ...
 
 
 def _portions(urls: list[QueuedUrl]) -> Iterator[list[QueuedUrl]]:

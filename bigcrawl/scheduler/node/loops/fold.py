@@ -71,7 +71,7 @@ class Fold(Loop):
             owned = self._ownership.owned.get(partition)
             if owned is not None:
                 owned.inbox.record_urls()
-        for partition in self._outbox.take_told_partitions():
+        for partition in self._outbox.take_partitions_with_rows():
             owned = self._ownership.owned.get(partition)
             if owned is not None:
                 owned.inbox.record_others()

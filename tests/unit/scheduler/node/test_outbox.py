@@ -432,8 +432,8 @@ def test_rows_about_contents_go_with_urls_or_alone(crawl_name: str, redis_url: s
             assert (outbox.flushed, outbox.waiting) == (4, 0)
             assert await contents_in(client, crawl_name, 0) == [(True, [(70, 1), (70, 3)])]
             assert await contents_in(client, crawl_name, 1) == [(False, [(71, 2)])]
-            assert (outbox.take_flushed_partitions(), outbox.take_told_partitions()) == ({0}, {1})
-            assert outbox.take_told_partitions() == set()
+            assert (outbox.take_flushed_partitions(), outbox.take_partitions_with_rows()) == ({0}, {1})
+            assert outbox.take_partitions_with_rows() == set()
             assert outbox.unfolded.urls >= 4, "what owners have not merged yet holds spiders up"
             await outbox.flush(client)
             assert len(await contents_in(client, crawl_name, 1)) == 1
