@@ -44,7 +44,14 @@ class MiddlewareChain:
         self, download: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
     ) -> Response | Request:
         try:
-            result = await self._process_request(download, request)
+            for method in self._bound_methods["process_request"]:
+                outcome = method(request=request)
+                if outcome is not None:
+                    result = await _checked_outcome(method, outcome, may_be_none=True)
+                    if result is not None:
+                        break
+            else:
+                result = await download(request)
         except Exception as error:  # noqa: BLE001 - the middlewares decide
             return await self.process_error(error, request)
         return result if isinstance(result, Request) else await self._process_response(result, request)
@@ -56,17 +63,6 @@ class MiddlewareChain:
         await asyncio.sleep(0)
         result = await self._process_exception(error, request)
         return result if isinstance(result, Request) else await self._process_response(result, request)
-
-    async def _process_request(
-        self, download: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
-    ) -> Response | Request:
-        for method in self._bound_methods["process_request"]:
-            outcome = method(request=request)
-            if outcome is not None:
-                result = await _checked_outcome(method, outcome, may_be_none=True)
-                if result is not None:
-                    return result
-        return await download(request)
 
     async def _process_response(self, response: Response, request: Request) -> Response | Request:
         for method in self._bound_methods["process_response"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
@@ -101,6 +101,31 @@ def test_fetch_ends_by_its_deadline_whatever_the_server_sends(tmp_path: Path) ->
             assert held.outcome == "error:timeout"
             assert held.download_ms >= 190
             assert not crawl.downloader.active
+
+    asyncio.run(scenario())
+
+
+def test_each_fetch_has_its_own_deadline(tmp_path: Path) -> None:
+    """The one timer of all fetches goes on to the next deadline, also from a fetch that was answered."""
+
+    async def answer(path: str, writer: asyncio.StreamWriter) -> None:
+        await (sends(ok()) if path == "/soon" else drip)(path, writer)
+
+    async def scenario() -> None:
+        async with serving(answer) as server, crawling(tmp_path, RETRY_ENABLED=False) as crawl:
+            handlers = crawl.downloader.handlers
+            handlers._deadline_s = 0.2
+
+            async def fetch(path: str, after_s: float) -> int:
+                await asyncio.sleep(after_s)
+                request, held = crawl.hand_out(server.url(path))
+                with pytest.raises(DownloadTimeoutError) if path == "/drip" else nullcontext():
+                    await crawl.fetch(request)
+                return held.download_ms
+
+            took_ms = await asyncio.gather(fetch("/soon", 0), fetch("/drip", 0.05), fetch("/drip", 0.15))
+            assert min(took_ms[1:]) >= 190
+            assert handlers._next_deadline is None
 
     asyncio.run(scenario())
 
