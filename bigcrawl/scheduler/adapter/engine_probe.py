@@ -15,6 +15,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from scrapy import Request
     from scrapy.crawler import Crawler
 
@@ -27,16 +29,22 @@ class EngineProbe:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._known_engine: Any = None
 
     def has_ended(self, request: Request) -> bool:
-        """Whether the engine is done with a request that it was given: fetched, parsed, and its items processed."""
+        return bool(self.ended((request,)))
+
+    def ended(self, requests: Iterable[Request]) -> list[Request]:
+        """Return the requests with which the engine is done: fetched, parsed, and their items processed."""
         engine = self._engine()
         slot = getattr(engine, "_slot", None)
         if slot is not None and hasattr(slot, "inprogress"):
-            return request not in slot.inprogress
-        if engine is None or engine.scraper.slot is None:
-            return True
-        return request not in engine.downloader.active and request not in engine.scraper.slot.active
+            in_progress = slot.inprogress
+        elif engine is None or engine.scraper.slot is None:
+            in_progress = ()
+        else:
+            in_progress = {*engine.downloader.active, *engine.scraper.slot.active}
+        return [request for request in requests if request not in in_progress]
 
     def wake(self) -> None:
         engine = self._engine()
@@ -92,7 +100,9 @@ class EngineProbe:
         return bool(getattr(self._engine(), "paused", False))
 
     def _engine(self) -> Any:
-        try:
-            return self._crawler.engine
-        except (RuntimeError, AttributeError):
-            return None
+        if self._known_engine is None:
+            try:
+                self._known_engine = self._crawler.engine
+            except (RuntimeError, AttributeError):
+                return None
+        return self._known_engine

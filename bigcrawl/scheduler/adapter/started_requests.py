@@ -65,8 +65,7 @@ class StartedRequests:
         self._held[request] = held
 
     def end_done(self, node: Node) -> None:
-        ended = [request for request in self._held if self._probe.has_ended(request)]
-        for request in ended:
+        for request in self._probe.ended(self._held):
             held = self._held.pop(request)
             node.handout.fetches.end(held)
             if self._live is not None:
