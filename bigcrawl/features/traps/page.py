@@ -42,7 +42,7 @@ class TrapSigns(Observer):
         if self._was_fetched(held):
             return b""  # a revisited page has its own content again, which proves nothing
         marks = self._same_content.record_page(held.host, body)
-        if self._wildcards.has_verdicts:
+        if self._wildcards.verdicts:
             marks += self._wildcards.take_verdict(self._pld_of(held.host))
         return marks
 
@@ -132,7 +132,7 @@ class WildcardDns:
         self._pld_key = pld_key
         self._look_up_address: OrderedDict[str, int] = OrderedDict()
         self._asking: set[asyncio.Task[None]] = set()
-        self._verdicts: dict[str, bytes] = {}
+        self.verdicts: dict[str, bytes] = {}
 
     def count_host(self, pld: str) -> None:
         count = self._look_up_address.get(pld, 0) + 1
@@ -145,12 +145,8 @@ class WildcardDns:
             self._asking.add(task)
             task.add_done_callback(self._asking.discard)
 
-    @property
-    def has_verdicts(self) -> bool:
-        return bool(self._verdicts)
-
     def take_verdict(self, pld: str) -> bytes:
-        return self._verdicts.pop(pld, b"")
+        return self.verdicts.pop(pld, b"")
 
     async def close(self) -> None:
         tasks = list(self._asking)
@@ -168,7 +164,7 @@ class WildcardDns:
         if found:
             text = "%(pld)s is taken for a trap: DNS has an address for any name of it, and %(hosts)d were looked up"
             logger.info(text, {"pld": pld, "hosts": self._look_up_address.get(pld, 0)})
-        self._verdicts[pld] = pack_wildcard(self._pld_key(pld), found=found)
+        self.verdicts[pld] = pack_wildcard(self._pld_key(pld), found=found)
 
 
 def _is_power_of_two(ratio: float) -> bool:

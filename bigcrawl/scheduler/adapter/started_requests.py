@@ -190,7 +190,7 @@ class StartedRequests:
         """Record when this response was complete, on the boot clock, as the loop may have been busy since."""
         self._transfer = response, ended_us, is_kept
         if self._node is not None:
-            self._node.handout.crowd.record_transfer()
+            self._node.handout.crowd.record_transfer(ended_us // 1_000)
 
     def record_response(self, request: Request, response: Response, download_ms: int) -> None:
         held = self._held.get(request)
@@ -199,12 +199,13 @@ class StartedRequests:
             transferred, ended_us, is_kept = self._transfer
             self._transfer = _NO_TRANSFER
             is_kept = is_kept and transferred is response
-            held.record_download(f"status:{response.status}", took_ms or 0, len(response.body), is_kept=is_kept)
+            body = response.body
+            held.record_download(f"status:{response.status}", took_ms or 0, len(body), is_kept=is_kept)
             if response.status in OVERLOADED:
                 held.record_answer(self._retry_after_ms(response))
             self._record_answered(held, took_ms, ended_us if transferred is response else 0)
             if self._node is not None:
-                observers, body = self._node.observers, response.body
+                observers = self._node.observers
                 observers.record_headers(response.status, response.headers, len(body))
                 if response.status == 200 and body:
                     observers.record_answer(held, body)
@@ -257,8 +258,8 @@ class StartedRequests:
         held = self._held.get(request) if request is not None else None
         if held is not None:
             self._running = held
-            if self._node is not None:
-                self._node.handout.in_process.record_running(held)
+            if self._node is not None and (in_process := self._node.handout.in_process).running is not held:
+                in_process.record_running(held)
 
     def record_page(self, response: Response) -> None:
         node = self._node

@@ -51,6 +51,7 @@ class InProcess:
         self._map: mmap.mmap | None = None
         self._view: memoryview | None = None
         self._arrived: HeldUrl | None = None  # the latest response, until the spider has it
+        self.running: HeldUrl | None = None  # the page on which the spider works, if nothing has happened to it since
         self._slot_of: dict[HeldUrl, int] = {}
 
     def __repr__(self) -> str:
@@ -77,22 +78,25 @@ class InProcess:
         slot = self._free.pop() if self._view is not None and self._free else UNRECORDED
         self._slot_of[held] = slot
         if self._view is not None and slot > 0:
-            self._view[slot] = (held.partition + 1) << _PARTITION_SHIFT | held.seq
+            self._view[slot] = (held.partition + 1) << _PARTITION_SHIFT | held.fields.seq
 
     def record_answered(self, held: HeldUrl) -> None:
         if self._arrived is not None:
             self.record_parsed(self._arrived)
         self._arrived = held
+        self.running = None
         self._mark(held)
 
     def record_running(self, held: HeldUrl) -> None:
         """Record that the spider is working on the URL's page, whatever else arrives."""
         if self._arrived is held:
             self._arrived = None
+        self.running = held
         self._mark(held)
 
     def record_parsed(self, held: HeldUrl) -> None:
         """Record that the project's code has finished with the URL, although the engine still has it."""
+        self.running = None
         if self._view is not None and (slot := self._slot_of.get(held, 0)) > 0:
             self._view[slot] &= ~_AT_WORK
 

@@ -67,11 +67,12 @@ class FetchBuffer:
         return len(self._line) + len(self._missed.late) + self._suspects.waiting
 
     def put(self, held: HeldUrl) -> None:
-        if held.granted.misses:
+        was_missed = held.granted.misses > 0
+        if was_missed:
             self._missed.record_admitted(held)
         if held.suspicion is not None and not held.refusal:
             self._suspects.put(held)
-        elif held.granted.misses:
+        elif was_missed:
             self._line.appendleft(held)
         else:
             self._line.append(held)

@@ -60,9 +60,9 @@ class ConcurrencyLimit:
     def record_response_head(self) -> None:
         self._limit.record_response_head()
 
-    def record_transfer(self) -> None:
+    def record_transfer(self, ended_ms: int) -> None:
         if not self._is_fixed:
-            self._limit.record_sign_of_life(self._clock.monotonic_ms())
+            self._limit.record_sign_of_life(ended_ms)
 
     def ask_for_connection(self) -> bool:
         return not self._is_fixed and self._limit.ask_for_connection()

@@ -88,12 +88,12 @@ class UrlEnder:
             if not held.refusal:
                 self.fetch_times.count_ms(held.download_ms)
             news = self.health.effect_of_fetch(held)
-            is_refused = held.refusal and not held.refusal.startswith("error:")
-            rest_ms = self._rest_after_head(held)
-            if not is_refused:
+            if held.refusal and not held.refusal.startswith("error:"):
+                rest_ms = self._rest_after_head(held)
+            else:
                 rest_ms = held.rest_ms if held.rest_ms >= 0 else self._rests.of_fetch(held)
                 rest_ms = max(rest_ms, self.health.rest_ms(held.host))
-            end = EndedUrl(held.seq, rest_ms, held.next_try, counter, held.fetched_bytes, news)
+            end = EndedUrl(held.fields.seq, rest_ms, held.next_try, counter, held.fetched_bytes, news)
         if not held.refusal and held.rest_ms < 0:
             self._host_gaps.record_end(held.host, held.answered_ms, rest_ms)
         self.held.end(held, end, self._outbox.offered)

@@ -44,7 +44,7 @@ class SuspectUrls:
         self._wake = wake
 
     def __len__(self) -> int:
-        return self.waiting + len(self._tried)
+        return len(self._few) + len(self._alone) + len(self._announced) + len(self._tried)
 
     @property
     def waiting(self) -> int:

@@ -215,7 +215,8 @@ class UrlExchange:
         self.recent.record_ends(ended)
         for held in ended:
             assert held.end is not None, "an ended URL has an end"
-            self._count(held.end)
+            self.ends[held.end.counter] = self.ends.get(held.end.counter, 0) + 1
+            self.bytes += held.end.fetched_bytes
             self.failed.note(held)
             if not held.end.member:
                 if held.suspicion is not None:
@@ -226,10 +227,6 @@ class UrlExchange:
                     self._record_page(held)
                     self._ownership.hot_share.record_rest(held.end.delay_ms)
         return ended
-
-    def _count(self, end: EndedUrl) -> None:
-        self.ends[end.counter] = self.ends.get(end.counter, 0) + 1
-        self.bytes += end.fetched_bytes
 
     def _record_taken(self, owned: OwnedPartition, share: int, reply: ExchangeReply, now_ms: int) -> None:
         if self._ownership.owned.get(owned.keys.partition) is not owned:

@@ -84,7 +84,7 @@ class HeldUrls:
             self.storage.hurry()
 
     def add(self, held: HeldUrl) -> None:
-        self._held[held.partition, held.seq] = held
+        self._held[held.partition, held.fields.seq] = held
 
     def by_partition(self, partition: int) -> list[HeldUrl]:
         return [held for held in self._held.values() if held.partition == partition]
@@ -98,7 +98,7 @@ class HeldUrls:
 
     def end(self, held: HeldUrl, end: EndedUrl, offered: int) -> None:
         # By identity: the partition may have been lost and won again, and the URL taken again.
-        if held.stage is not Stage.ENDED and self._held.get((held.partition, held.seq)) is held:
+        if held.stage is not Stage.ENDED and self._held.get((held.partition, held.fields.seq)) is held:
             if held.granted.of_host.granted_ms:
                 self._leave_host(held, end.delay_ms)
             held.record_end(end, offered=offered, pages=self.storage.pages if self.storage else 0)
@@ -129,7 +129,7 @@ class HeldUrls:
     def forget(self, ends: list[HeldUrl], now_ms: int, running_ms: int) -> None:
         """Remove URLs whose end Redis has confirmed; keep their ends until `forget_safe`."""
         for held in ends:
-            key = (held.partition, held.seq)
+            key = (held.partition, held.fields.seq)
             if self._held.get(key) is held:
                 del self._held[key]
                 self._lately.append(_ConfirmedEnd(held, now_ms, running_ms))

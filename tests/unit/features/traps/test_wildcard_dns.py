@@ -41,7 +41,7 @@ def verdicts(dns: Dns, plds: list[str], hosts: int = 4) -> dict[str, int]:
             await asyncio.sleep(0)
         told = {pld: wildcards.take_verdict(pld) for pld in dict.fromkeys(plds)}
         assert not any(wildcards.take_verdict(pld) for pld in plds), "each is told once"
-        assert not wildcards.has_verdicts
+        assert not wildcards.verdicts
         await wildcards.close()
         return {pld: row(pld, remark) for pld, remark in told.items() if remark}
 
@@ -102,6 +102,6 @@ def test_questions_under_way_are_given_up_at_the_end() -> None:
             wildcards.count_host(FARM)
         await asyncio.sleep(0)
         await asyncio.wait_for(wildcards.close(), 60)
-        assert not wildcards.has_verdicts
+        assert not wildcards.verdicts
 
     asyncio.run(scenario())

@@ -51,6 +51,7 @@ def test_parsed_page_counts_as_one_on_which_nobody_works(in_process: InProcess, 
         in_process.record_running(held)
     assert read_in_process(path) == {0: " 2a 1a"}
     in_process.record_parsed(first)
+    assert in_process.running is None, "the spider may work on any of them next"
     assert read_in_process(path) == {0: " 2a 1f"}
     assert in_process.end(first)
     in_process.record_parsed(first)
