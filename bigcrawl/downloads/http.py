@@ -33,7 +33,6 @@ from twisted.internet.ssl import Certificate
 
 from bigcrawl.config import read_config
 from bigcrawl.downloads.connections import ConnectionLimits, KeptConnections
-from bigcrawl.downloads.packing import is_whole
 from bigcrawl.downloads.proxies import Proxy, refuses_tunnel
 from bigcrawl.downloads.resolution import address_of
 from bigcrawl.downloads.response_builder import AnswerLimits, ResponseBuilder
@@ -185,6 +184,8 @@ class HttpDownloadHandler:
             self._scrapys = build_from_crawler(HTTP11DownloadHandler, self._crawler)
         response = await self._scrapys.download_request(request)
         if "dataloss" in response.flags:
+            from bigcrawl.downloads.packing import is_whole  # few answers lose data
+
             if is_whole(response.headers.getlist(b"Content-Encoding"), response.body):
                 response.flags.remove("dataloss")
             else:

@@ -17,7 +17,6 @@ from scrapy.exceptions import DownloadCancelledError, DownloadFailedError, Ignor
 from scrapy.http import Headers
 from twisted.python.failure import Failure
 
-from bigcrawl.downloads.packing import is_whole
 from bigcrawl.downloads.response_parts import length_in, parse_address, response_class, title_case
 
 if TYPE_CHECKING:
@@ -204,6 +203,8 @@ class ResponseBuilder:
         return self.is_head_whole and b"chunked" in b",".join(self.headers.get(b"Transfer-Encoding", ())).lower()
 
     def is_unpackable(self) -> bool:
+        from bigcrawl.downloads.packing import is_whole  # few answers are incomplete
+
         return self.is_head_whole and is_whole(self.headers.get(b"Content-Encoding", ()), self._received.getvalue())
 
     def has_fallen_silent(self) -> bool:

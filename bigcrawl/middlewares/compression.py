@@ -17,7 +17,6 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.utils._compression import _DecompressionMaxSizeExceeded
 
 from bigcrawl.config import read_config
-from bigcrawl.downloads.packing import PARTS_MAX, gunzip
 from bigcrawl.downloads.response_parts import response_class
 from bigcrawl.downloads.unread import unread_of
 from bigcrawl.media_types import is_binary
@@ -34,7 +33,7 @@ FREE_BYTES: Final = 1 << 20
 """A body within this size is not a bomb, whatever its ratio."""
 
 
-FEW_PARTS_BYTES: Final = 32 << 10  # a smaller body cannot have more frames than PARTS_MAX
+FEW_PARTS_BYTES: Final = 32 << 10  # a smaller body cannot have more frames than packing.PARTS_MAX
 _GZIP: Final = b"\x1f\x8b\x08"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE: Final = b"\x2a\x4d\x18"  # zstd frames without data, after a first byte that varies
@@ -130,6 +129,8 @@ class CompressionMiddleware(HttpCompressionMiddleware):
 
 def unpacked_by(encoding: bytes, body: bytes, max_size: int) -> tuple[bytes, bool]:
     """Decode one content encoding, as named or as the first bytes show; also return whether the body is complete."""
+    from bigcrawl.downloads.packing import PARTS_MAX, gunzip  # with the first packed body
+
     if body.startswith(_GZIP):
         return gunzip(body, max_size)
     if body.startswith(_ZSTD):

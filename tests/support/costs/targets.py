@@ -109,8 +109,9 @@ class Desk:
         outbox = Outbox("node", "crawl", 200_000, SystemClock())
         graph = LinkGraph(self.suffixes.pld, KEYS.of_pld, 256)
 
-        def offer(url: Any) -> None:
-            outbox.offer(url, KEYS.partition_of(self.suffixes.pld(url.host), 256))
+        def offer_each(urls: Any) -> None:
+            for url in urls:
+                outbox.offer(url, KEYS.partition_of(self.suffixes.pld(url.host), 256))
 
         workload = SimpleNamespace(is_crowded=False)
         parts = SimpleNamespace(control=SimpleNamespace(discovers=True))
@@ -120,7 +121,8 @@ class Desk:
             outbox=outbox,
             crawl=crawl,
             link_graph=graph,
-            offer=offer,
+            offer=lambda url: offer_each((url,)),
+            offer_each=offer_each,
             workload=workload,
             parts=parts,
             ownership=ownership,
