@@ -60,7 +60,7 @@ def test_nothing_is_given_beyond_the_horizon(world: ScriptWorld) -> None:
     """A host that backs off, is retired, or rests after a fetch of which the node knows nothing."""
     world.admit(*[HOST] * 3)
     world.take()
-    world.end(EndedUrl(1, DELAY_MS, b"", news=effect_of_failure("error:timeout", (60_000, 60_000, 0, 0))))
+    world.end(EndedUrl(1, DELAY_MS, b"", effect=effect_of_failure("error:timeout", (60_000, 60_000, 0, 0))))
     assert not ahead(world, 9).urls
     world.advance(60_000 - HORIZON_MS)
     assert [url.due_ms - world.now_ms for url in ahead(world, 9).urls] == [HORIZON_MS] * 2

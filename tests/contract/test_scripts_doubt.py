@@ -215,15 +215,15 @@ def calls_of(world: ScriptWorld, prefixes: tuple[str, ...] = ("cmdstat_z",)) -> 
 
 
 @pytest.mark.parametrize(
-    "news", [effect_of_answer(), effect_of_failure("status:503", (30_000, 60_000, 0, 0))], ids=["delay", "back-off"]
+    "effect", [effect_of_answer(), effect_of_failure("status:503", (30_000, 60_000, 0, 0))], ids=["delay", "back-off"]
 )
-def test_host_whose_owner_died_rests_as_long_as_the_last_time(world: ScriptWorld, news: HostEffect) -> None:
+def test_host_whose_owner_died_rests_as_long_as_the_last_time(world: ScriptWorld, effect: HostEffect) -> None:
     """Its Crawl-delay, its rule, or its back-off: not the delay of hosts of which nothing is known."""
-    rest_ms = 30_000 if news != effect_of_answer() else 10_000
+    rest_ms = 30_000 if effect != effect_of_answer() else 10_000
     world.admit(HOST, HOST, "b.example", "b.example")
     world.take()
     world.end(
-        EndedUrl(1, 10_000, b"", "status:200", 0, news, 700),
+        EndedUrl(1, 10_000, b"", "status:200", 0, effect, 700),
         EndedUrl(3, DELAY_MS, b"", "status:200", 0, effect_of_answer()),
     )
     world.advance(rest_ms)

@@ -37,11 +37,11 @@ def failure(
     return effect_of_failure(why, (FIRST_MS, LONGEST_MS, longer, failures_max), order)
 
 
-def fail(world: ScriptWorld, news: HostEffect, delay_ms: int = DELAY_MS) -> int:
+def fail(world: ScriptWorld, effect: HostEffect, delay_ms: int = DELAY_MS) -> int:
     """Let time pass until the host is due, take its first URL, and let it fail; the rest that follows, in ms."""
     world.now_ms = max(world.now_ms, world.next_ms(HOST))
     [seq] = world.take_seqs()
-    assert world.end(EndedUrl(seq, delay_ms, b"%d:again" % seq, "retried:x", 0, news)) == 1
+    assert world.end(EndedUrl(seq, delay_ms, b"%d:again" % seq, "retried:x", 0, effect)) == 1
     return world.next_ms(HOST) - world.now_ms
 
 

@@ -28,7 +28,7 @@ from hypothesis.stateful import (
 from bigcrawl.redisdb import script_texts, scripts
 from bigcrawl.redisdb.scripts import (
     ANSWERS,
-    NO_NEWS,
+    NO_EFFECT,
     EndedUrl,
     GrantedClaim,
     HostEffect,
@@ -205,8 +205,8 @@ class FrontierMachine(RuleBasedStateMachine):
             member = data.draw(st.sampled_from(kinds))
             never_began = not started or (member == b"=" and self.model.held[seq].is_ahead)
             delays_ms = [0, DELAY_MS] if never_began else [DELAY_MS, 5 * DELAY_MS]
-            news = data.draw(st.sampled_from([NO_NEWS, effect_of_answer(), FAILED])) if started else NO_NEWS
-            if member not in (b"", b"=") and (news == FAILED or (news == NO_NEWS and data.draw(st.booleans()))):
+            news = data.draw(st.sampled_from([NO_EFFECT, effect_of_answer(), FAILED])) if started else NO_EFFECT
+            if member not in (b"", b"=") and (news == FAILED or (news == NO_EFFECT and data.draw(st.booleans()))):
                 self.model.held[seq].next_order = self.model.held[seq].order + (1 << 33)
                 news = news._replace(order=self.model.held[seq].order + (1 << 33))
             ends.append(EndedUrl(seq, data.draw(st.sampled_from(delays_ms)), member, "", 0, news))
@@ -216,7 +216,7 @@ class FrontierMachine(RuleBasedStateMachine):
         for end in ends:
             fetch = self.model.held.pop(end.seq)
             self.model.rest(fetch.host, self.world.now_ms + end.delay_ms)
-            self._record_health(fetch, end.news)
+            self._record_health(fetch, end.effect)
             if fetch.next_order is not None:
                 self.model.orders[end.seq] = (fetch.host, fetch.next_order)
             if not end.member:
@@ -251,7 +251,7 @@ class FrontierMachine(RuleBasedStateMachine):
         ends = self._ends(data)
         self.world.end(*ends)
         for end in ends:
-            self._record_health(self.model.held[end.seq], end.news)
+            self._record_health(self.model.held[end.seq], end.effect)
         self.reconcile()
         self.model.counted_again += sum(not end.member for end in ends)
         assert self.world.end(*ends) == len(ends)

@@ -129,7 +129,7 @@ TIES: Final = {
     "handout/recent.py RecentWork.set_watcher": "the exchange keeps recent work, and orders are read by a later part",
     "node/heartbeat.py Leases.tell_views_to": "an extension listens from its start to its end",
     "node/outbox.py Outbox.call_when_sent": "observers hear of what is sent, and give their rows to the outbox",
-    "owner/owned_partition.py OwnedPartition.tell_news_to": "the table hears of a partition for as long as it is owned",
+    "owner/owned_partition.py OwnedPartition.call_on_event": "the table hears of a partition while it is owned",
     "records/held_urls.py HeldUrls.tell_left_hosts_to": "gates hold hosts for held URLs, which tell when they leave",
 }
 

@@ -25,7 +25,7 @@ from bigcrawl.redisdb.scripts.crawl import (
 )
 from bigcrawl.redisdb.scripts.exchange import (
     ANSWERS,
-    NO_NEWS,
+    NO_EFFECT,
     EndedUrl,
     ExchangeReply,
     HostEffect,

@@ -60,12 +60,12 @@ class HostEffect(NamedTuple):
     failures_max: int | _Blank = ""
 
 
-NO_NEWS: Final = HostEffect()
+NO_EFFECT: Final = HostEffect()
 _ANSWERED: Final = HostEffect(ANSWERS)
 
 
 def effect_of_move(order: int | None) -> HostEffect:
-    return NO_NEWS if order is None else HostEffect("", order)
+    return NO_EFFECT if order is None else HostEffect("", order)
 
 
 def effect_of_answer(order: int | None = None) -> HostEffect:
@@ -90,7 +90,7 @@ class EndedUrl(NamedTuple):
     member: bytes = b""
     counter: str = ""
     fetched_bytes: int = 0
-    news: HostEffect = NO_NEWS
+    effect: HostEffect = NO_EFFECT
     waited_ms: int = 0
 
 
@@ -120,7 +120,7 @@ def exchange_urls(
         args += (host, most)
     for end in ended:
         args += end[:5]
-        args += end.news
+        args += end.effect
         args.append(end.waited_ms)
 
     def parse(reply: list[Any]) -> ExchangeReply:

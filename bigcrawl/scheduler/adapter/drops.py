@@ -57,14 +57,14 @@ class DroppedRequests:
                 self._warn_once(key, f"{key} in meta has no effect: docs/differences.md says what to set instead")
 
     def report_once(self, about: str, message: str) -> None:
-        if self._is_news(about):
+        if self._is_new(about):
             logger.error("%(message)s (logged once; later ones are only counted)", {"message": message})
 
     def _warn_once(self, about: str, message: str) -> None:
-        if self._is_news(about):
+        if self._is_new(about):
             logger.warning("%(message)s (reported once)", {"message": message})
 
-    def _is_news(self, about: str) -> bool:
+    def _is_new(self, about: str) -> bool:
         if about in self._reported or len(self._reported) >= REPORTS_MAX:
             return False
         self._reported.add(about)

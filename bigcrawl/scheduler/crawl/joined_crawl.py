@@ -45,7 +45,7 @@ class Arrivals:
         self._key = CrawlKeys(crawl).arrivals
         self._untold: set[int] = set()
         self._heard = ""
-        self._news: set[int] | None = set()
+        self._arrived: set[int] | None = set()
         self._is_read = self._is_being_read = False
         self.came = asyncio.Event()
 
@@ -74,7 +74,7 @@ class Arrivals:
         if not self._is_read and not self._is_being_read:
             with self.reading() as command:
                 self.record_read(command, await self._client.command(*command))
-        taken, self._news, self._is_read = self._news, set(), False
+        taken, self._arrived, self._is_read = self._arrived, set(), False
         self.came.clear()
         return taken
 
@@ -92,10 +92,10 @@ class Arrivals:
         if rows and rows[0][0].decode() == heard:
             rows = rows[1:]
         elif heard != "-" or len(rows) >= KEPT:  # some may have been removed or lost
-            self._news = None
-        if self._news is not None:
-            self._news |= {partition for _, fields in rows for partition in read_ranges(fields[1].decode())}
-        if self._news is None or self._news:
+            self._arrived = None
+        if self._arrived is not None:
+            self._arrived |= {partition for _, fields in rows for partition in read_ranges(fields[1].decode())}
+        if self._arrived is None or self._arrived:
             self.came.set()
 
 

@@ -170,9 +170,9 @@ class AddressCheck:
         """Return the URL's fate: never fetched if DNS denies the name; a silent DNS counts as one failure."""
         if error.reason in NO_SUCH_NAME:
             return Closed(reason="unresolved")
-        is_news = self._failed_lookups.get(host, 0) != error.failures
+        is_new = self._failed_lookups.get(host, 0) != error.failures
         self._failed_lookups.remember(host, error.failures)
-        return Closed(retry_ms=error.retry_after_ms, failure="dns" if is_news else "")
+        return Closed(retry_ms=error.retry_after_ms, failure="dns" if is_new else "")
 
     def _require_allowed(self, found: list[str]) -> str:
         if kind := self._guard.refusal(found):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from bigcrawl.histogram import Histogram
 from bigcrawl.politeness.backoff_policy import BackoffPolicy
-from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, EndedUrl, effect_of_move
+from bigcrawl.redisdb.scripts import ANSWERS, NO_EFFECT, EndedUrl, effect_of_move
 from bigcrawl.scheduler.handout.host_health import HostHealth
 from bigcrawl.scheduler.handout.host_rests import RestsAfterFetches
 from bigcrawl.scheduler.handout.retry_share import FailingShare
@@ -87,13 +87,13 @@ class UrlEnder:
             counter = f"retried:{held.outcome}" if held.next_try else held.outcome or "dropped:ignored"
             if not held.refusal:
                 self.fetch_times.count_ms(held.download_ms)
-            news = self.health.effect_of_fetch(held)
+            effect = self.health.effect_of_fetch(held)
             if held.refusal and not held.refusal.startswith("error:"):
                 rest_ms = self._rest_after_head(held)
             else:
                 rest_ms = held.rest_ms if held.rest_ms >= 0 else self._rests.of_fetch(held)
                 rest_ms = max(rest_ms, self.health.rest_ms(held.host))
-            end = EndedUrl(held.fields.seq, rest_ms, held.next_try, counter, held.fetched_bytes, news)
+            end = EndedUrl(held.fields.seq, rest_ms, held.next_try, counter, held.fetched_bytes, effect)
         if not held.refusal and held.rest_ms < 0:
             self._host_gaps.record_end(held.host, held.answered_ms, rest_ms)
         self.held.end(held, end, self._outbox.offered)
@@ -103,18 +103,18 @@ class UrlEnder:
         if held.stage is Stage.ROBOTS and self._paces.differ:
             delay_ms = max(delay_ms, self._paces.host_delay_ms(held.host))
         was_asked = held.rest_after_head_ms >= 0
-        member, place = moved_member(held.fields, held.fields.priority) if was_asked else RETURN, NO_NEWS
+        member, place = moved_member(held.fields, held.fields.priority) if was_asked else RETURN, NO_EFFECT
         # Behind the others, as a page that failed: the next URL shows whether it was the host.
         if is_behind or held.host_report not in ("", ANSWERS):
             priority = priority_after_failure(held.fields.priority)
             held.try_again(held.next_try, order_of(priority, held.seq))
             member, place = moved_member(held.fields, priority), effect_of_move(held.next_order)
-        news = place
+        effect = place
         if held.host_report:
             held.stop_fetching(self._clock.monotonic_ms())
-            news = self.health.effect_of(held, held.host_report)
+            effect = self.health.effect_of(held, held.host_report)
             delay_ms = max(delay_ms, self.health.rest_ms(held.host))
-        self.held.end(held, EndedUrl(held.seq, delay_ms, member, counter, 0, news), 0)
+        self.held.end(held, EndedUrl(held.seq, delay_ms, member, counter, 0, effect), 0)
 
     def drop_url(self, held: HeldUrl, reason: str) -> None:
         if self._before_end is not None:

@@ -98,7 +98,7 @@ class UrlExchange:
         ]
         for owned in partitions:
             owned.record_asked()
-        self._ownership.table.news.to_look.update(partitions)
+        self._ownership.table.pending.to_look.update(partitions)
         try:
             results = await self._client.run_each(calls)
         finally:

@@ -122,10 +122,10 @@ class Leases:
         for owned, view in found:
             owned.record_inbox(view)
             if owned.away.should_poll(sent_ms):
-                self._ownership.table.news.to_park.add(owned)
+                self._ownership.table.pending.to_park.add(owned)
             if view.next_due_ms >= 0:
                 owned.record_due_by(sent_ms + view.next_due_ms - view.now_ms)
-        # All partitions with unfolded URLs were read, because they have news until they are folded.
+        # All partitions with unfolded URLs were read, because they are in `to_look` until they are folded.
         self._workload.record_unfolded(sum(owned.inbox.unfolded_urls for owned, _ in found))
         if tell is not None:
             tell([view for _, view in found])

@@ -63,6 +63,6 @@ class LastHosts:
 
     async def _retire(self) -> None:
         waited = [owned for owned in self._ownership.owned.values() if owned.away.are_awaited]
-        self._ownership.table.news.to_look.update(waited)
+        self._ownership.table.pending.to_look.update(waited)
         calls = [scripts.retire_hosts(owned.keys, owned.identity, self._last) for owned in waited]
         sort_replies(waited, await self._client.run_each(calls)).raise_failure()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.handout.handout import Handout
     from bigcrawl.scheduler.node.exchange import UrlExchange
     from bigcrawl.scheduler.node.outbox import Outbox
-    from bigcrawl.scheduler.owner.owned_table import PartitionNews
+    from bigcrawl.scheduler.owner.owned_table import PendingWork
     from bigcrawl.scheduler.owner.ownership import Ownership
     from bigcrawl.scheduler.records.held_urls import HeldUrls
 
@@ -79,9 +79,9 @@ class Activity:
     """Shows whether anything has happened since a mark, so that expensive surveys can be skipped."""
 
     def __init__(
-        self, news: PartitionNews, held: HeldUrls, outbox: Outbox, exchange: UrlExchange, membership: Membership
+        self, pending: PendingWork, held: HeldUrls, outbox: Outbox, exchange: UrlExchange, membership: Membership
     ) -> None:
-        self._news = news
+        self._pending = pending
         self._held = held
         self._outbox = outbox
         self._exchange = exchange
@@ -93,7 +93,7 @@ class Activity:
     @property
     def mark(self) -> dict[tuple[str, str], int]:
         """Figures that change with any event here, or on other nodes according to their reports."""
-        figures = self._news.noted, len(self._held), self._outbox.offered, self._exchange.pages
+        figures = self._pending.events, len(self._held), self._outbox.offered, self._exchange.pages
         here = {("", str(number)): figure for number, figure in enumerate(figures)}
         reports = self._membership.reports.items()
         others = [(node, report) for node, report in reports if node != self._membership.node]
@@ -112,7 +112,7 @@ class CrawlProgress:
         budgets = ownership.crawl_budgets
         self._clock = crawl.clock
         self.finish = FinishCheck(client, name, partitions, lambda: budgets.current_mark, budgets.callbacks.has)
-        self.activity = Activity(ownership.table.news, handout.held, outbox, exchange, crawl.membership)
+        self.activity = Activity(ownership.table.pending, handout.held, outbox, exchange, crawl.membership)
         spider = crawl.config.crawl.spider or ""
         self.samples = Samples(
             *(client, name, crawl.membership, spider),

@@ -51,14 +51,14 @@ class DurableRounds:
             await self._table.run([(owned, owned.publish()) for owned in (*due, *owing)])
 
     def _due_partitions(self, now_ms: int, checkpoint: int) -> tuple[list[OwnedPartition], list[OwnedPartition]]:
-        news = self._table.news.to_keep
-        news.update(self._table.owned_among(self._times.take_due(now_ms)))
+        pending = self._table.pending.to_keep
+        pending.update(self._table.owned_among(self._times.take_due(now_ms)))
         if checkpoint != self._checkpoint:
             self._checkpoint = checkpoint
-            news.update(self._table.by_number.values())
+            pending.update(self._table.by_number.values())
         due: list[OwnedPartition] = []
         owing: list[OwnedPartition] = []
-        for owned in news:
+        for owned in pending:
             due_ms = NEVER_MS if owned.is_damaged else owned.durability.due_ms(self._durable_ms, checkpoint)
             if due_ms <= now_ms:
                 due.append(owned)
@@ -66,12 +66,12 @@ class DurableRounds:
                 owing.append(owned)
             else:
                 self._times.set_time(owned.keys.partition, due_ms)
-        news.intersection_update((*due, *owing))
+        pending.intersection_update((*due, *owing))
         return due, owing
 
     @property
     def next_ms(self) -> int:
-        return self._look_ms if self._table.news.to_keep else self._times.next_ms
+        return self._look_ms if self._table.pending.to_keep else self._times.next_ms
 
     async def make_durable(self, partitions: Sequence[OwnedPartition], checkpoint: int = 0) -> None:
         when = self._clock.monotonic_ms(), self._client.running_ms

@@ -87,7 +87,7 @@ class Folding:
         if self._lateness.update(now_ms):
             for owned in self._table.by_number.values():
                 owned.set_extra_limit(self._lateness.extra_divisor)
-                self._table.news.to_step.add(owned)
+                self._table.pending.to_step.add(owned)
         shares = entries_per_partition(self._due_partitions(now_ms, starved=starved, idle=idle))
         admitted = await self._step_each(shares, behind, now_ms) if shares else 0
         if refused is not None:
@@ -100,11 +100,11 @@ class Folding:
         looks_for_outcomes = idle or now_ms >= self._outcomes_look_ms
         if looks_for_outcomes:
             self._outcomes_look_ms = now_ms + OUTCOMES_LOOK_MS
-        news, step_ms = self._table.news.to_step, self._step_ms
+        pending, step_ms = self._table.pending.to_step, self._step_ms
         times = self._times.take_due(now_ms) if self._need == (starved, idle) else self._times.take_all()
-        news.update(self._table.owned_among(times))
+        pending.update(self._table.owned_among(times))
         self._need = (starved, idle)
-        sound = [owned for owned in news if not owned.is_damaged]
+        sound = [owned for owned in pending if not owned.is_damaged]
         due = [
             owned
             for owned in sound
@@ -113,7 +113,7 @@ class Folding:
         ]
         for owned in set(sound).difference(due):
             self._times.set_time(owned.keys.partition, self._next_check_ms(owned, now_ms, crawls_ms))
-        news.intersection_update(due)
+        pending.intersection_update(due)
         return sorted(due, key=_turn_of)[:STEPS_AT_ONCE]
 
     def _next_check_ms(self, owned: OwnedPartition, now_ms: int, crawls_ms: int) -> int:
@@ -127,7 +127,7 @@ class Folding:
 
     @property
     def next_ms(self) -> int:
-        if self._table.news.to_step or self._unconfirmed or self._owed_sender.is_keeping:
+        if self._table.pending.to_step or self._unconfirmed or self._owed_sender.is_keeping:
             return 0
         return self._times.next_ms
 

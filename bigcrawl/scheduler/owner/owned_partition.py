@@ -62,7 +62,7 @@ class OwnedPartition(TakenFromPartition):
         self.keys = keys
         self.identity = identity
         self.disk = disk
-        self._tell_news: Callable[[OwnedPartition], None] = _ignore_event
+        self._on_event: Callable[[OwnedPartition], None] = _ignore_event
         self.away = AwayHosts(may_be_some=in_redis.may_have_entries)
         self.hot = HotSet(
             config.frontier.hot_urls // config.crawl.partitions, self.away, in_redis.by_host, tell=self._record_changes
@@ -92,15 +92,15 @@ class OwnedPartition(TakenFromPartition):
         """Copy this node's knowledge of the partition from its previous epoch."""
         self.moved = before.moved
 
-    def tell_news_to(self, tell: Callable[[OwnedPartition], None]) -> None:
-        """Call `tell` from now on whenever a step may have become due."""
-        self._tell_news = tell
+    def call_on_event(self, function: Callable[[OwnedPartition], None]) -> None:
+        """Call a function from now on whenever a step may have become due."""
+        self._on_event = function
 
-    def end_news(self) -> None:
-        self._tell_news = _ignore_event
+    def ignore_events(self) -> None:
+        self._on_event = _ignore_event
 
     def _record_changes(self) -> None:
-        self._tell_news(self)
+        self._on_event(self)
 
     def record_wanted(self, is_wanted: bool) -> None:
         was_draining, self.draining = self.draining, not is_wanted or self.is_damaged

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class PartitionNews:
-    """For each reader, the owned partitions with events that it has not handled.
+class PendingWork:
+    """The owned partitions with events that a loop has not handled yet, for each loop.
 
     Attributes:
         to_step: read by the fold.
@@ -36,11 +36,11 @@ class PartitionNews:
         self.to_keep: set[OwnedPartition] = set()
         self.to_look: set[OwnedPartition] = set()
         self.to_park: set[OwnedPartition] = set()
-        self.noted = 0
+        self.events = 0
         self.event = asyncio.Event()
 
     def announce(self, owned: OwnedPartition) -> None:
-        self.noted += 1
+        self.events += 1
         self.to_look.add(owned)
         if owned not in self.to_step:
             self.to_step.add(owned)
@@ -65,7 +65,7 @@ class OwnedTable:
         self.by_number: dict[int, OwnedPartition] = {}
         self.claims = 0
         self.damages = 0
-        self.news = PartitionNews()
+        self.pending = PendingWork()
 
     @property
     def undamaged(self) -> list[OwnedPartition]:
@@ -86,9 +86,9 @@ class OwnedTable:
             self._forget_partition(before)
         self.by_number[owned.keys.partition] = owned
         self.claims += 1
-        owned.tell_news_to(self.news.announce)
-        self.news.record_files(owned)
-        self.news.to_park.add(owned)
+        owned.call_on_event(self.pending.announce)
+        self.pending.record_files(owned)
+        self.pending.to_park.add(owned)
 
     def remove(self, owned: OwnedPartition) -> None:
         if self.has(owned):
@@ -132,16 +132,16 @@ class OwnedTable:
     def record_owed(self, owned: OwnedPartition) -> None:
         owned.publishing.record_owed()
         if self.has(owned):
-            self.news.to_keep.add(owned)
+            self.pending.to_keep.add(owned)
 
     def record_files(self, owned: OwnedPartition) -> None:
         if self.has(owned):
-            self.news.record_files(owned)
+            self.pending.record_files(owned)
 
     def _forget_partition(self, owned: OwnedPartition) -> None:
-        owned.end_news()
+        owned.ignore_events()
         owned.record_due(NEVER_MS)
-        self.news.forget_partition(owned)
+        self.pending.forget_partition(owned)
 
     async def run(self, asked: Sequence[tuple[OwnedPartition, scripts.Call[Any]]]) -> None:
         """Run calls of owned partitions, and remove lost partitions. The first failure is raised at the end."""

@@ -128,7 +128,7 @@ class Ownership:
         return self._remember_change("longest", lambda: max(longest, key=itemgetter(1), default=None))
 
     def _remember_change(self, name: str, count: Callable[[], T]) -> T:
-        mark = self.table.news.noted, len(self.owned)
+        mark = self.table.pending.events, len(self.owned)
         before = self._remembered.get(name)
         if before is None or before[0] != mark:
             before = self._remembered[name] = mark, count()

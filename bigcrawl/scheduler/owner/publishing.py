@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 CHECKPOINT = "checkpoint"
 
-ASKED = "asked"
-"""The mark of the rules by which URLs are withheld, see `StepSources.asked_mark`."""
+RULES_MARK = "asked"
+"""The mark of the rules by which URLs are withheld, see `StepSources.rules_mark`."""
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ class PublishedCounts:
         self._points = points
         self._owed = owed
         self._untold = 0
-        self._asked: int | None = None
+        self._published_mark: int | None = None
         self.is_owed = False
 
     def call(self, identity: Identity, *, is_damaged: bool) -> scripts.Call[int]:
@@ -138,17 +138,17 @@ class PublishedCounts:
         if manifest.repeats == UNKNOWN:
             del counts["repeats"]
         counts |= {name: manifest.counts.get(name, 0) for name in COUNTS}
-        counts |= self.checkpoint_state() | self._asked_state()
+        counts |= self.checkpoint_state() | self._rules_state()
         return scripts.trim_partition(self._keys, identity, *self._durability.trim, counts)
 
     @property
     def has_unpublished_rules(self) -> bool:
         """Whether URLs are withheld by rules that Redis does not know."""
-        return self._schedule.withheld > 0 and self._disk.asked_mark != self._asked
+        return self._schedule.withheld > 0 and self._disk.rules_mark != self._published_mark
 
-    def _asked_state(self) -> dict[str, Value]:
-        self._asked = self._disk.asked_mark
-        return {} if self._asked is None else {ASKED: self._asked}
+    def _rules_state(self) -> dict[str, Value]:
+        self._published_mark = self._disk.rules_mark
+        return {} if self._published_mark is None else {RULES_MARK: self._published_mark}
 
     def checkpoint_state(self) -> dict[str, Value]:
         """Return the last checkpoint order that a durable point has obeyed, if any."""

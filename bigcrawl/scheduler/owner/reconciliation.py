@@ -134,7 +134,7 @@ class Reconciliation:
         self._tell_ended(work.owned, [url for url in work.held if url.seq in ended])
         work.owned.settle(work.identity, last, [url.host for url in work.held if url.seq not in ended])
         self._table.record_owed(work.owned)
-        self._table.news.to_park.add(work.owned)
+        self._table.pending.to_park.add(work.owned)
 
     def _rows_to_compare(self, owned: OwnedPartition, held: list[HeldUrl], *, has_forgotten: bool) -> _RowPortion:
         if not has_forgotten:

@@ -161,8 +161,8 @@ class Partition:
         return self.sources.releasable_from(self.state.turns)
 
     @property
-    def asked_mark(self) -> int | None:
-        return self.sources.asked_mark(self.state.turns)
+    def rules_mark(self) -> int | None:
+        return self.sources.rules_mark(self.state.turns)
 
     @property
     def folded_ever(self) -> int:

@@ -12,7 +12,7 @@ from scrapy.exceptions import DownloadTimeoutError, NotSupported, StopDownload
 from bigcrawl.downloads import own_errors
 from bigcrawl.downloads.http import HttpDownloadHandler
 from bigcrawl.downloads.own_errors import OwnErrors
-from bigcrawl.redisdb.scripts import NO_NEWS
+from bigcrawl.redisdb.scripts import NO_EFFECT
 from bigcrawl.scheduler.adapter.fetch_errors import UrlRefusedError
 from bigcrawl.stats_buffer import stats_wanted
 from tests.unit.downloads.crawlers import new_crawler
@@ -118,7 +118,7 @@ def test_host_rests_after_an_error_of_ours_as_after_any_fetch(tmp_path: Path) ->
         held.record_download("error:other")
         desk.handout.fetches.end(held)
         assert held.end is not None
-        assert (held.end.counter, held.end.news) == ("error:other", NO_NEWS)
+        assert (held.end.counter, held.end.effect) == ("error:other", NO_EFFECT)
         assert held.end.delay_ms == desk.config.politeness.host_delay_ms > 0
     assert not desk.handout.health.failing_count
 

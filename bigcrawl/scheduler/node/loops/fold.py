@@ -29,7 +29,7 @@ class Fold(Loop):
         self._control = parts.control
         self._wake_pump = wake_pump
         self._clock = parts.crawl.clock
-        self._news = parts.ownership.table.news.event
+        self._wake_event = parts.ownership.table.pending.event
         self._has_stepped = False
         self._has_looked = False
 
@@ -50,7 +50,7 @@ class Fold(Loop):
         return FOLD_STARVED_S if starved else FOLD_S
 
     async def rest(self, rest_s: float) -> None:
-        await rest_until(self._news, rest_s, rest_s if self._has_stepped else max(rest_s, self._longest_s()))
+        await rest_until(self._wake_event, rest_s, rest_s if self._has_stepped else max(rest_s, self._longest_s()))
 
     def _longest_s(self) -> float:
         if not self._has_looked:

@@ -48,7 +48,7 @@ class Pump(Loop):
         self._progress = parts.progress
         self._recovery = recovery
         self._room = room
-        self._news = parts.ownership.table.news.event
+        self._wake_event = parts.ownership.table.pending.event
         self._batch_urls = max(1, parts.crawl.config.frontier.in_process_max // PUMP_SHARE)
         self._wake = asyncio.Event()
         self._is_hungry = True
@@ -84,7 +84,7 @@ class Pump(Loop):
         moved = await self.end_and_take() if refused is None else await self.end()
         if moved or self._outbox.has_flushed:
             self._workload.record_moved()
-            self._news.set()
+            self._wake_event.set()
         if refused is not None:
             raise refused
         return PUMP_BUSY_S if moved else self._rest_s(is_done=True)

@@ -30,7 +30,7 @@ class Steer(Loop):
         self._reputation = parts.ownership.crawl_budgets
         self._workload = parts.workload
         self._wake_pump = wake_pump
-        self._wake_fold = parts.ownership.table.news.event.set
+        self._wake_fold = parts.ownership.table.pending.event.set
         self._obeyed: tuple[object, ...] = ()
 
     async def turn(self) -> float:
@@ -64,4 +64,4 @@ class Steer(Loop):
 def schedule_parking(ownership: Ownership) -> None:
     for owned in ownership.owned.values():
         owned.away.poll_again()
-        ownership.table.news.to_park.add(owned)
+        ownership.table.pending.to_park.add(owned)

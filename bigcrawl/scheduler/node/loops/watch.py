@@ -113,14 +113,14 @@ class Watch(Loop):
 
     async def _park_snoozed(self) -> None:
         table = self._ownership.table
-        told = sorted(filter(table.has, table.news.to_park), key=_number)
-        table.news.to_park.clear()
+        told = sorted(filter(table.has, table.pending.to_park), key=_number)
+        table.pending.to_park.clear()
         try:
             await park_snoozed(self._client, told, self._clock.monotonic_ms(), self._aside.blacklist)
         except BaseException:
-            table.news.to_park.update(told)
+            table.pending.to_park.update(told)
             raise
-        table.news.to_park.update(owned for owned in told if owned.away.hot_max)
+        table.pending.to_park.update(owned for owned in told if owned.away.hot_max)
 
     async def refresh_budgets(self) -> None:
         now_ms = self._clock.monotonic_ms()

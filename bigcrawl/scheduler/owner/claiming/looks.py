@@ -87,23 +87,23 @@ class PartitionPolls:
         told, table = await self._arrivals.take(), self._table
         is_any_missed = told is None or self._gone != self._membership.gone
         self._gone = self._membership.gone
-        table.news.to_look.update(table.by_number.values() if is_any_missed else table.owned_among(told or ()))
+        table.pending.to_look.update(table.by_number.values() if is_any_missed else table.owned_among(told or ()))
 
     def _due_for_poll(self, now_ms: int) -> set[OwnedPartition]:
-        return self._table.news.to_look.union(self._looked.not_since(now_ms - SLOW_LOOK_MS + NEXT_BEAT_MS))
+        return self._table.pending.to_look.union(self._looked.not_since(now_ms - SLOW_LOOK_MS + NEXT_BEAT_MS))
 
     async def _poll(
         self, looked: list[OwnedPartition], renewed: list[OwnedPartition], *, is_brief: bool
     ) -> list[tuple[OwnedPartition, PartitionView]]:
-        news = self._table.news.to_look
-        news.clear()
+        pending = self._table.pending.to_look
+        pending.clear()
         looks = [self._poll_call(each.keys, each.identity, is_brief=is_brief) for each in looked]
         looks += [self._poll_call(partition_keys(self._crawl, p), of) for p, of in self._claims.being_opened.items()]
         try:
             views = await self._client.run(looks) if looks else []
             lost = await self._renew_leases(renewed)
         except BaseException:
-            news.update(filter(self._table.has, looked))
+            pending.update(filter(self._table.has, looked))
             raise
         found = list(zip(looked, views, strict=False))
         for each in (*lost, *(each for each, view in found if not view.owned)):

@@ -49,7 +49,7 @@ class StepSources:
     def set_mark(self, mark: int) -> None:
         self._source = self._source._replace(mark=mark)
 
-    def asked_mark(self, turns: TurnQueues) -> int | None:
+    def rules_mark(self, turns: TurnQueues) -> int | None:
         if not len(turns.over):
             return self._source.mark
         return None if self._asked is None else self._asked.mark

@@ -29,7 +29,7 @@ async def two_nodes(w: World) -> tuple[Node, Node]:
     w.clock.advance(SLOW_LOOK_MS)
     await owner.ownership.folding.step_due(starved=True)
     await owner.beat.leases.renew()
-    owner.ownership.table.news.to_look.clear()
+    owner.ownership.table.pending.to_look.clear()
     other = w.new_node()
     for url in queued(*URLS):
         other.outbox.offer(url, owner.crawl.partition_of_host(url.host))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, EndedUrl, HostEffect, effect_of_answer, effect_of_move
+from bigcrawl.redisdb.scripts import ANSWERS, NO_EFFECT, EndedUrl, HostEffect, effect_of_answer, effect_of_move
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.member import order_of, unpack_member
 from bigcrawl.scheduler.records.outcomes import ABORTED
@@ -147,7 +147,7 @@ def test_failure_of_the_host_is_told_to_be_counted(desk: Desk, outcome: str) -> 
     desk.handout.fetches.end(fine)
     assert not desk.handout.health.is_failing(fine.host, 9)
     rest_ms = 2_000 if outcome == "status:503" else 1_000
-    assert [(end.delay_ms, end.news) for end in desk.ended()] == [
+    assert [(end.delay_ms, end.effect) for end in desk.ended()] == [
         (rest_ms, HostEffect(outcome, 77, *BACKOFF)),
         (rest_ms, HostEffect(outcome, "", *BACKOFF)),
         (1_000, effect_of_answer()),
@@ -159,7 +159,7 @@ def test_host_rests_as_long_as_it_asks_for(desk: Desk) -> None:
     held = desk.started()
     held.outcome, held.retry_after_ms = "status:429", 5_000_000
     desk.handout.fetches.end(held)
-    assert [(end.delay_ms, end.news) for end in desk.ended()] == [
+    assert [(end.delay_ms, end.effect) for end in desk.ended()] == [
         (5_000_000, HostEffect("status:429", "", 5_000_000, *BACKOFF[1:])),
     ]
 
@@ -173,7 +173,7 @@ def test_what_is_not_the_hosts_failure_is_not_counted(desk: Desk, outcome: str) 
     held.outcome = outcome
     desk.handout.fetches.end(held)
     is_answer = outcome in ("error:dataloss", "error:too-large")
-    assert [end.news for end in desk.ended()] == [effect_of_answer() if is_answer else NO_NEWS]
+    assert [end.effect for end in desk.ended()] == [effect_of_answer() if is_answer else NO_EFFECT]
     assert not desk.handout.health.is_failing(held.host, 9)
 
 
@@ -184,7 +184,7 @@ def test_what_a_door_or_robots_said_goes_with_the_return(desk: Desk) -> None:
         held.record_host_report(said)
         desk.handout.give_back(held, 500)
     failed = HostEffect("dns", order_of(-1, 1), *BACKOFF)
-    assert [end.news for end in desk.ended()] == [failed, effect_of_answer(), NO_NEWS]
+    assert [end.effect for end in desk.ended()] == [failed, effect_of_answer(), NO_EFFECT]
 
 
 def test_url_the_engine_dropped_is_counted(desk: Desk) -> None:
@@ -307,7 +307,7 @@ def test_hosts_whose_pages_fail_one_after_the_other_are_put_off(desk: Desk) -> N
     page(desk, 5, "error:dataloss", key=8)
     end = put_off(desk, 6)
     assert end is not None
-    assert (end.member, end.delay_ms, end.news) == (b"=", 75_000, NO_NEWS)
+    assert (end.member, end.delay_ms, end.effect) == (b"=", 75_000, NO_EFFECT)
     page(desk, 7, "status:200", key=9)
     assert put_off(desk, 8) is None
 

@@ -63,7 +63,7 @@ def fetches(tmp_path: Path) -> Fetches:
 
 
 def says_failure(end: EndedUrl) -> bool:
-    return end.news.health not in ("", ANSWERS)
+    return end.effect.health not in ("", ANSWERS)
 
 
 @pytest.mark.parametrize("outcome", DOUBTFUL)
@@ -121,7 +121,7 @@ def test_port_where_nobody_listens_is_not_its_host(fetches: Fetches) -> None:
     ends = [fetches.robots(page, "robots") for page in range(5)]
     assert not any(map(says_failure, ends))
     assert [end.delay_ms for end in ends] == [1_000] * 5
-    assert all(end.news == effect_of_move(order_of(-1, end.seq)) for end in ends), (
+    assert all(end.effect == effect_of_move(order_of(-1, end.seq)) for end in ends), (
         "its URL goes behind the host's others"
     )
 

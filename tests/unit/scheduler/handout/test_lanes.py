@@ -336,7 +336,7 @@ def test_an_older_answer_does_not_end_a_back_off(tmp_path: Path) -> None:
     pace.handout.fetches.end(second)
     pace.handout.fetches.end(first)
     assert first.end is not None
-    assert first.end.news.health != ANSWERS
+    assert first.end.effect.health != ANSWERS
     assert pace.handout.health.fails(HOST)
 
 
@@ -530,7 +530,7 @@ def test_a_report_is_no_older_than_the_answers_before_it(tmp_path: Path) -> None
     assert pace.handout.health.fails(HOST)
     pace.handout.fetches.end(first)
     assert first.end is not None
-    assert first.end.news.health != ANSWERS
+    assert first.end.effect.health != ANSWERS
     assert pace.handout.health.fails(HOST)
 
 

@@ -243,7 +243,7 @@ def test_hosts_of_all_partitions_are_taken_as_they_fell_due(tmp_path: Path, craw
             await taking_on(w, node, *second)
             for mine in node.ownership.owned.values():
                 mine.record_due(NEVER_MS)
-                node.ownership.table.news.announce(mine)
+                node.ownership.table.pending.announce(mine)
             await node.beat.leases.renew()  # as Redis has it, whose clock is no manual one
             taken: list[str] = []
             for _ in urls[:24]:

@@ -388,13 +388,13 @@ def test_an_order_wakes_the_loops_that_sleep(tmp_path: Path, crawl_name: str, re
     async def scenario() -> list[bool]:
         async with world_of_one_clock(ManualClock(), tmp_path, crawl_name, redis_url, partitions=1) as w:
             node = await w.joined()
-            news, woken = node.ownership.table.news.event, []
+            event, woken = node.ownership.table.pending.event, []
             for number in (0, 1, 1):
                 await w.client.command("HSET", CrawlKeys(crawl_name).control, CHECKPOINT, number)
                 w.clock.advance(1_000)
-                news.clear()
+                event.clear()
                 await node.steer.turn()
-                woken.append(news.is_set())
+                woken.append(event.is_set())
             return woken
 
     assert asyncio.run(scenario()) == [True, True, False]

@@ -37,7 +37,7 @@ def progress_of(tmp_path: Path, pages_max: int = 0, **settings: Any) -> tuple[An
     config = make_config(tmp_path, "crawl", max_pages=pages_max, **settings)
     crawl = SimpleNamespace(config=config, client=nobody, clock=ManualClock(), membership=nobody)
     budgets = SimpleNamespace(current_mark=0, callbacks=ANY_CALLBACKS)
-    ownership = SimpleNamespace(crawl_budgets=budgets, table=SimpleNamespace(news=nobody))
+    ownership = SimpleNamespace(crawl_budgets=budgets, table=SimpleNamespace(pending=nobody))
     made: Any = CrawlProgress
     progress = made(crawl, ownership, SimpleNamespace(held=nobody), nobody, exchange)
     progress.finish = finish
@@ -141,7 +141,7 @@ def test_survey_is_taken_again_once_as_much_has_happened_as_it_costs(
     async def scenario() -> list[int]:
         progress, exchange, _ = progress_of(tmp_path, partitions=4 * READS_AN_EVENT)
         activity, surveys = progress.activity, []
-        activity._news, activity._held = SimpleNamespace(noted=0), ()
+        activity._pending, activity._held = SimpleNamespace(events=0), ()
         activity._outbox = SimpleNamespace(offered=0)
         activity._membership = SimpleNamespace(node="a", reports={"a": {}, "b": {"pages": 0}})
 

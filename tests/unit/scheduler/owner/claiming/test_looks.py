@@ -62,7 +62,7 @@ def test_lost_partition_is_kept_in_no_news(tmp_path: Path, crawl_name: str, redi
             lost.hot.record_ended("h0.example")
             table.record_owed(lost)
             table.record_files(lost)
-            news = table.news
+            news = table.pending
             assert lost not in news.to_step | news.to_keep | news.to_look | news.to_park
 
     asyncio.run(scenario())
