@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.adapter.frontier import Frontier
 
 
-TIMER_S: Final = 0.001  # an event loop rounds its timers to milliseconds
+_TICK_S: Final = 0.001  # an event loop rounds its timers to milliseconds
 
 
 class Downloader(ScrapyDownloader):
@@ -88,7 +88,7 @@ class Downloader(ScrapyDownloader):
             result: Response | Request | Failure = task.result()
         except BaseException:  # noqa: BLE001 - the engine decides
             result = Failure()  # type: ignore[no-untyped-call]
-        if not answered.called:  # it was cancelled
+        if not answered.called:  # unless cancelled
             answered.callback(result)
 
     def abort_all(self) -> int:
@@ -134,7 +134,7 @@ class LimitedHandlers:
         self._deadline_s = read_config(crawler.settings).politeness.fetch_deadline_ms / 1000
         self._running: dict[asyncio.Task[Any], Request] = {}
         self._deadlines: dict[asyncio.Task[Any], float] = {}  # each later than the one before
-        self._next_deadline: asyncio.TimerHandle | None = None  # one for each fetch would take 2 us
+        self._next_deadline: asyncio.TimerHandle | None = None  # a timer for each fetch would cost 2 us
         self._given_up: dict[asyncio.Task[Any], Exception] = {}
         self._aborted = False
         self._own_errors = OwnErrors(crawler)
@@ -193,7 +193,7 @@ class LimitedHandlers:
             self._next_deadline = None
 
     def _end_late(self) -> None:
-        now = monotonic() + TIMER_S
+        now = monotonic() + _TICK_S
         late = [task for task, deadline in self._deadlines.items() if deadline <= now]
         for task in late:
             del self._deadlines[task]

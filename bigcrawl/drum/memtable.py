@@ -172,7 +172,7 @@ class Memtable:
             return Records(np.empty(0, dtype=KEY_TYPE), np.empty(0, dtype=value) if value is not None else None)
         keys = column(self._array, 0, self._count, self._record_bytes, KEY_TYPE)
         if value is None:
-            # Many at once, in vectors of the CPU; a stable sort would merge the ascending batches, two keys at a time.
+            # numpy sorts with vector instructions unless the sort is stable.
             return Records(np.sort(keys), None)
         keys, places = self._newest_of_each_key()
         return Records(keys, self._values(value)[places])

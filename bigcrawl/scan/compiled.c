@@ -1,5 +1,4 @@
-/* The reader of tags, the joining of plain references and what a node asks of a page's links: pure.py in C, alternative
- * by alternative of its expressions.
+/* Reads tags, joins plain references, and remembers links: pure.py in C, alternative by alternative of its expressions.
  *
  * Rules for editing: a change here is a change of pure.py, names.py or plain.py, and tests/unit/scan compares both. A
  * position is compared with the end of its text before each read. The cost is linear in the bytes of a page for the

@@ -1,6 +1,4 @@
-"""The reader of tags, the joining of plain references and what a node asks of a page's links, in Python.
-
-`compiled.c` does the same.
+"""Reads tags, joins plain references, and remembers links, in Python. `compiled.c` does the same.
 
 The cost is linear in the bytes of the page. Rules for editing: each expression is possessive, and consumes what it has
 begun, if need be to the end of the page. An expression that could fail after reading ahead would be tried again at the

@@ -50,7 +50,7 @@ class Keys:
         return f"<Keys {'public' if self._hash is _public_hash else 'secret'}>"  # never the secret
 
     def of_url(self, canonical: str) -> UrlKey:
-        # Not `UrlKey(...)`: that call would take as long as a tenth of this.
+        # `UrlKey(...)` would add a tenth to the cost.
         return int.from_bytes(self._hash(canonical.encode()), "little")  # type: ignore[return-value]
 
     def of_urls(self, canonicals: Iterable[str]) -> KeyArray:

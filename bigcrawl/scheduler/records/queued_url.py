@@ -45,7 +45,7 @@ PRIORITY_END = 1 << 31
 _LISTED_MASK = 0b111 << LISTED_SHIFT
 
 # Level 1 first builds a code, in 4 to 8 us. Level 0 has a fixed code, and writes it in front of the data, in 110 bytes.
-# Most batches of a broad crawl are one or two URLs, and smaller as they are.
+# Most batches of a broad crawl have one or two URLs, and are smaller uncompressed.
 _STORED_BYTES, _SMALL_BYTES = 192, 1_024
 _SMALL_LEVEL, _LEVEL = 0, 1
 _STORED_HEAD, _STORED_END = Struct("<4sHH"), Struct(">I")
