@@ -22,6 +22,7 @@ from benchmarks.nodes.web import Spider, resolve
 from bigcrawl.clock import SystemClock
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb import client, masters, servers
+from bigcrawl.redisdb.connections import ConnectionPool
 from bigcrawl.scheduler.node.loops.memory import tame_memory
 
 if TYPE_CHECKING:
@@ -103,7 +104,8 @@ def _client(url: str, record: Path) -> client.RedisClient:
     """A client that keeps what it sends to whichever server in the file `record`."""
     RecordingConnections.record = record.open("wb", buffering=1 << 20)
     for module in (servers, masters):
-        vars(module)["Connections"] = RecordingConnections
+        assert vars(module)["ConnectionPool"] is ConnectionPool
+        vars(module)["ConnectionPool"] = RecordingConnections
     return client.RedisClient(url)
 
 

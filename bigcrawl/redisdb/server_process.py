@@ -27,6 +27,7 @@ from bigcrawl.redisdb.server_state import (
     is_free,
     make_private,
     ping,
+    server_environment,
     start_ticks_of,
     try_lock,
 )
@@ -108,6 +109,7 @@ class ServerProcess:
         started = subprocess.run(
             [found.path, *SERVER_OPTIONS, *options],
             cwd=self._directory,
+            env=server_environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             pass_fds=(server_lock,),

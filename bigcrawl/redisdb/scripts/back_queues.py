@@ -7,7 +7,7 @@ from bigcrawl.exceptions import RewoundError
 from bigcrawl.redisdb.scripts.call import Call, Identity, parse_if_owned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from bigcrawl.redisdb.keys import PartitionKeys
     from bigcrawl.redisdb.scripts.call import Value
@@ -31,7 +31,13 @@ def admit_urls(
     `chosen` counts the URLs of all batches so far, `left_out` this batch's URLs that have ended since. Hosts without a
     record are due `head_start_ms` earlier than others.
     """
-    flat: Iterable[Value] = chain.from_iterable(urls)
+    by_host: dict[str, list[Value]] = {}
+    for host, order, member in urls:
+        words = by_host.get(host)
+        if words is None:
+            words = by_host[host] = []
+        words += (order, member)
+    flat = chain.from_iterable((host, len(words), *words) for host, words in by_host.items())
 
     def parse(reply: int) -> bool:
         if reply == -2:

@@ -141,9 +141,9 @@ def look_partition(
     *,
     is_brief: bool = False,
 ) -> Call[PartitionView]:
-    """Read the state of the partition, and renew its lease if `identity` owns it.
+    """Read the state of the partition, and renew its lease if `identity` owns it and `lease_ms` is not 0.
 
-    A brief view is faster; its `hosts_...` and `taken` are 0.
+    A brief view is faster; its `hosts_...` and `taken` are 0, and `inbox_id` is "0-0" if the inbox is empty.
     """
 
     def parse(reply: list[Any]) -> PartitionView:

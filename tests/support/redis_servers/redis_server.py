@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, Self
 import redis
 
 from bigcrawl.redisdb.embedded import binary
+from bigcrawl.redisdb.server_state import server_environment
 from tests.support.redis_servers.aof import commands_of, cut_aof_to, size_of
 from tests.support.running.processes import spawn, wait_until
 
@@ -103,7 +104,7 @@ class PrivateRedis:
 
     def _begin(self) -> None:
         arguments = [word for name, value in self._options.items() for word in (f"--{name}", value)]
-        self._process = spawn([self._binary, *arguments], cwd=self.directory)
+        self._process = spawn([self._binary, *arguments], cwd=self.directory, env=server_environment())
 
     def kill(self) -> None:
         """End the server as kill -9 does; what it has written to its AOF stays."""

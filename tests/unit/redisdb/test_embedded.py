@@ -12,7 +12,7 @@ import pytest
 import redis
 
 from bigcrawl.exceptions import ConfigError, ContractError, TransientStoreError
-from bigcrawl.redisdb import server_process
+from bigcrawl.redisdb import server_process, server_state
 from bigcrawl.redisdb.embedded import SILENT_MS_MAX, EmbeddedServer
 from bigcrawl.redisdb.server_process import SOCKET_PATH_BYTES_MAX
 from bigcrawl.redisdb.server_state import PingAnswer, ServerRecord, ServerState, is_free, ping
@@ -67,6 +67,20 @@ def test_server_runs_from_start_to_leave(server: EmbeddedServer, directory: Path
     server.leave()
     assert servers_in(directory) == []
     assert server.process.pid is None
+
+
+def test_server_has_jemalloc_where_the_system_has_it(server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise, and where somebody preloads something else, the server has the allocator it was built with."""
+    places = (f"/usr/lib/{os.uname().machine}-linux-gnu", "/usr/lib64")
+    is_there = any(Path(place, "libjemalloc.so.2").exists() for place in places)
+    server.start()
+    maps = Path(f"/proc/{server.process.pid}/maps").read_text()
+    assert ("/libjemalloc.so.2" in maps) == is_there
+    monkeypatch.setenv("LD_PRELOAD", "/no/such/library.so")
+    assert server_state.server_environment()["LD_PRELOAD"] == "/no/such/library.so"
+    monkeypatch.delenv("LD_PRELOAD")
+    monkeypatch.setattr(Path, "exists", lambda _: False)
+    assert server_state.server_environment() == dict(os.environ)
 
 
 def test_start_and_leave_are_idempotent(server: EmbeddedServer) -> None:

@@ -38,6 +38,9 @@ KEYS = {
     "ListKeys": ListKeys(USERS_LIST),
 }
 
+GROUPED = {"admit_urls"}
+"""Scripts that take a name, how many words follow, and these; not rows of one length."""
+
 # One row of each sequence that a script takes behind its fixed arguments.
 ROWS: dict[tuple[str, str], Any] = {
     ("admit_urls", "urls"): [("host", 1, b"1:url")],
@@ -262,7 +265,7 @@ class TestHeader:
                 with_one, _ = call_with_sentinels(name, rows=False, tables=[table])
                 columns.add(len(with_one.args) - len(bare.args))
             loops = re.findall(r"for i = (?:\d+|\w+ \+ 1), (?:#ARGV|\w+_end), (\d+) do", lines_of(name)[1])
-            assert {int(step) for step in loops} == columns
+            assert {int(step) for step in loops} == (set() if name in GROUPED else columns)
 
     @each("name", SCRIPT_NAMES)
     def test_body_uses_what_is_declared(self, name: str) -> None:

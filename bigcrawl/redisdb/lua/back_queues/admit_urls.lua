@@ -10,7 +10,8 @@
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] batch number
 -- ARGV[5] packed keys    ARGV[6] connections a host may have    ARGV[7] URLs chosen for all batches up to it
 -- ARGV[8] URLs left out of it, because they have ended    ARGV[9] head start ms, at most 60000, of hosts without a
---         record: they are due that much earlier    ARGV[10...] host, order, member of each URL
+--         record: they are due that much earlier
+-- ARGV[10...] of each host: its name, how many words follow, order, member of each of its URLs
 -- Returns: 1 if admitted, 0 if admitted before, -1 if another node owns the partition, -2 if an earlier batch is
 --          missing.
 -- Guarantee: number n is accepted only once, and only after n-1. A host with waiting URLs is ready or busy. Hosts that
@@ -35,21 +36,18 @@ local now = now_ms(ARGV[1])
 local connections, head_start_ms = tonumber(ARGV[6]), tonumber(ARGV[9])
 local rest_ms = tonumber(redis.call('HGET', KEYS[1], 'rest') or '0')
 local is_resting = rest_ms > now
-local hosts, members = {}, {} -- hosts in the order of the batch; order, member of each one's URLs
-for i = 10, #ARGV, 3 do
-  local host = ARGV[i]
-  local own = members[host]
-  if not own then
-    own = {}
-    hosts[#hosts + 1], members[host] = host, own
-  end
-  own[#own + 1] = ARGV[i + 1]
-  own[#own + 1] = ARGV[i + 2]
+local hosts, urls = {}, 0
+local at = 10
+while at < #ARGV do
+  local host, words = ARGV[at], tonumber(ARGV[at + 1])
+  call_many('ZADD', KEYS[5] .. host, ARGV, nil, at + 2, at + 1 + words)
+  hosts[#hosts + 1] = host
+  urls = urls + words / 2
+  at = at + 2 + words
 end
 local busy, ready = ask_many('HMGET', KEYS[4], hosts), ask_many('ZMSCORE', KEYS[3], hosts)
 local due = {}
 for i, host in ipairs(hosts) do
-  call_many('ZADD', KEYS[5] .. host, members[host])
   if not ready[i] and tonumber(busy[i] or '0') < connections then
     local stored = redis.call('HMGET', KEYS[6] .. host, 'next', 'delay')
     local next_ms = tonumber(stored[1] or '0')
@@ -63,7 +61,7 @@ for i, host in ipairs(hosts) do
 end
 call_many('ZADD', KEYS[3], due, 'NX')
 redis.call('HSET', KEYS[2], 'admitted', number, 'admitted_urls', ARGV[7], 'committed', 1)
-redis.call('HINCRBY', KEYS[2], 'hot', (#ARGV - 9) / 3)
+redis.call('HINCRBY', KEYS[2], 'hot', urls)
 if ARGV[8] ~= '0' then
   redis.call('HINCRBY', KEYS[2], 'ended', ARGV[8])
 end

@@ -29,7 +29,9 @@ if before ~= ARGV[2] .. ' ' .. number - 1 then -- the first batch, a repeat, or 
     return is_late and 0 or -1
   end
 end
-redis.call('HINCRBY', KEYS[3], 'appended_urls', ARGV[5])
+if ARGV[5] ~= '0' then
+  redis.call('HINCRBY', KEYS[3], 'appended_urls', ARGV[5])
+end
 local batch, edges, observed = ARGV[4], ARGV[6], ARGV[7]
 if observed ~= '' then -- with it, unused fields are empty
   return redis.call('XADD', KEYS[1], '*', 'b', batch, 'e', edges, 'c', observed)

@@ -13,13 +13,13 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.keys import PartitionKeys, partition_keys
+from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.owner.hot.due_heap import NEVER_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, KeysView
 
-    from bigcrawl.redisdb.scripts import Identity, PartitionView
+    from bigcrawl.redisdb.scripts import PartitionView
     from bigcrawl.scheduler.crawl.joined_crawl import JoinedCrawl
     from bigcrawl.scheduler.owner.claiming.claims import Claims
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
@@ -66,8 +66,10 @@ class PartitionPolls:
             renewed = claims.up_to_date(self._renewed.not_since(now_ms - over_ms / 2)) - looked
         elif passed_ms >= (over_ms / 2 if has_written else over_ms):
             renewed = claims.up_to_date(by_number.values())
-        found = await self._poll(list(looked), sorted(renewed, key=_number), is_brief=not sees_all)
-        self._renewed.record_now((*looked, *renewed), now_ms)
+        # New partitions, and all on a cluster, are in no block lease; so a look renews their own leases.
+        extended = looked if is_cluster else looked - self._renewed.known
+        found = await self._poll(looked, extended, sorted(renewed, key=_number), is_brief=not sees_all)
+        self._renewed.record_now((*extended, *renewed), now_ms)
         self._looked.record_now(looked, now_ms)
         return found
 
@@ -93,12 +95,24 @@ class PartitionPolls:
         return self._table.pending.to_look.union(self._looked.not_since(now_ms - SLOW_LOOK_MS + NEXT_BEAT_MS))
 
     async def _poll(
-        self, looked: list[OwnedPartition], renewed: list[OwnedPartition], *, is_brief: bool
+        self,
+        looked: set[OwnedPartition],
+        extended: set[OwnedPartition],
+        renewed: list[OwnedPartition],
+        *,
+        is_brief: bool,
     ) -> list[tuple[OwnedPartition, PartitionView]]:
         pending = self._table.pending.to_look
         pending.clear()
-        looks = [self._poll_call(each.keys, each.identity, is_brief=is_brief) for each in looked]
-        looks += [self._poll_call(partition_keys(self._crawl, p), of) for p, of in self._claims.being_opened.items()]
+        lease_ms, opened = self._lease_ms, self._claims.being_opened
+        looks = [
+            scripts.look_partition(each.keys, each.identity, lease_ms if each in extended else 0, is_brief=is_brief)
+            for each in looked
+        ]
+        looks += [
+            scripts.look_partition(partition_keys(self._crawl, number), identity, lease_ms, is_brief=True)
+            for number, identity in opened.items()
+        ]
         try:
             views = await self._client.run(looks) if looks else []
             lost = await self._renew_leases(renewed)
@@ -109,11 +123,6 @@ class PartitionPolls:
         for each in (*lost, *(each for each, view in found if not view.owned)):
             self._table.remove_lost(each)
         return [(each, view) for each, view in found if view.owned]
-
-    def _poll_call(
-        self, keys: PartitionKeys, identity: Identity, *, is_brief: bool = True
-    ) -> scripts.Call[PartitionView]:
-        return scripts.look_partition(keys, identity, self._lease_ms, is_brief=is_brief)
 
     async def _renew_leases(self, owned: list[OwnedPartition]) -> list[OwnedPartition]:
         if not owned:
@@ -151,6 +160,10 @@ class LastTimes:
         if now_ms < self._last_ms:  # a later call was answered sooner
             self._times = dict(sorted(self._times.items(), key=itemgetter(1)))
         self._last_ms = max(now_ms, self._last_ms)
+
+    @property
+    def known(self) -> KeysView[OwnedPartition]:
+        return self._times.keys()
 
     def keep_only(self, has: Callable[[OwnedPartition], bool]) -> None:
         self._times = {each: then_ms for each, then_ms in self._times.items() if has(each)}

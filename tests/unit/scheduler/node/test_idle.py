@@ -269,6 +269,29 @@ def test_leases_that_end_at_different_times_are_renewed_together(
     assert asyncio.run(scenario()) == [13_000, 13_000, 13_000]
 
 
+def test_partitions_that_are_read_each_second_keep_their_leases(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """A look at a partition renews no lease; the block's is renewed as often as that of a partition at rest."""
+    clock = ManualClock()
+
+    async def scenario() -> list[int]:
+        async with world_of_one_clock(clock, tmp_path, crawl_name, redis_url, partitions=3) as w:
+            node = await w.joined()
+            looks, owned = node.ownership.looks, list(node.ownership.owned.values())
+            left_ms: list[int] = []
+            for _ in range(90):
+                clock.advance(1_000)
+                node.ownership.table.pending.to_look.update(owned)
+                found = await looks.poll_and_renew(clock.monotonic_ms(), holds_urls=True, sees_all=False)
+                assert len(found) == len(owned)
+                views = await w.client.run([scripts.look_partition(each.keys) for each in owned])
+                left_ms += [view.lease_left_ms for view in views]
+            return left_ms
+
+    assert min(run_stepped(clock, scenario())) >= 3 / 4 * 30_000 - 1_000
+
+
 def test_nodes_with_nothing_to_do_report_seldom_and_in_the_same_seconds(
     tmp_path: Path, crawl_name: str, redis_url: str
 ) -> None:
