@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -31,12 +32,9 @@ def admit_urls(
     `chosen` counts the URLs of all batches so far, `left_out` this batch's URLs that have ended since. Hosts without a
     record are due `head_start_ms` earlier than others.
     """
-    by_host: dict[str, list[Value]] = {}
+    by_host: defaultdict[str, list[Value]] = defaultdict(list)
     for host, order, member in urls:
-        words = by_host.get(host)
-        if words is None:
-            words = by_host[host] = []
-        words += (order, member)
+        by_host[host] += (order, member)
     flat = chain.from_iterable((host, len(words), *words) for host, words in by_host.items())
 
     def parse(reply: int) -> bool:
@@ -50,16 +48,8 @@ def admit_urls(
         "admit_urls",
         (keys.owner, keys.state, keys.ready, keys.busy, keys.back, keys.host, keys.batches),
         (
-            now_ms,
-            identity.node,
-            identity.epoch,
-            number,
-            packed_keys,
-            connections,
-            chosen,
-            left_out,
-            head_start_ms,
-            *flat,
+            *(now_ms, identity.node, identity.epoch, number, packed_keys, connections),
+            *(chosen, left_out, head_start_ms, *flat),
         ),
         parse_if_owned(keys, parse),
     )

@@ -181,18 +181,10 @@ class UrlExchange:
         rows = [_end_row(held, now_ms) for held in ended]
         for held in ended:
             held.record_end_sent(self._rows_of(held))
-        connections, delay_ms = self._policy.host_connections, self._policy.host_delay_ms
+        pace = self._policy.host_connections, share, HORIZON_MS, self._policy.host_delay_ms
+        outcomes, timed = b"".join([held.end_rows for held in ended]), timed_of(ended)
         return scripts.exchange_urls(
-            owned.keys,
-            owned.identity,
-            connections,
-            share,
-            HORIZON_MS,
-            delay_ms,
-            rows,
-            outcomes=b"".join([held.end_rows for held in ended]),
-            timed=timed_of(ended),
-            ahead=ahead,
+            owned.keys, owned.identity, *pace, rows, outcomes=outcomes, timed=timed, ahead=ahead
         )
 
     def _rows_of(self, held: HeldUrl) -> bytes:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
 
+    Partitions = set[OwnedPartition]
+
 SLOW_LOOK_MS = 300_000
 # The part of a lease that may have passed by the next beat, with and without held URLs.
 OVER_MAX, IDLE_OVER_MAX = 1 / 4, 1 / 2
@@ -60,7 +62,7 @@ class PartitionPolls:
         looked = claims.up_to_date(by_number.values() if sees_all else self._due_for_poll(now_ms))
         over_ms = max(0, self._lease_ms * (OVER_MAX if holds_urls else IDLE_OVER_MAX) - NEXT_BEAT_MS)
         passed_ms, is_cluster = now_ms - self._renewed.oldest_ms, await self._client.is_cluster()
-        renewed: set[OwnedPartition] = set()
+        renewed: Partitions = set()
         if passed_ms >= over_ms and is_cluster:
             # Each costs a call, so those that are not due for long are left, and those that are read.
             renewed = claims.up_to_date(self._renewed.not_since(now_ms - over_ms / 2)) - looked
@@ -68,7 +70,7 @@ class PartitionPolls:
             renewed = claims.up_to_date(by_number.values())
         # New partitions, and all on a cluster, are in no block lease; so a look renews their own leases.
         extended = looked if is_cluster else looked - self._renewed.known
-        found = await self._poll(looked, extended, sorted(renewed, key=_number), is_brief=not sees_all)
+        found = await self._poll(looked, extended, renewed, is_brief=not sees_all)
         self._renewed.record_now((*extended, *renewed), now_ms)
         self._looked.record_now(looked, now_ms)
         return found
@@ -95,27 +97,16 @@ class PartitionPolls:
         return self._table.pending.to_look.union(self._looked.not_since(now_ms - SLOW_LOOK_MS + NEXT_BEAT_MS))
 
     async def _poll(
-        self,
-        looked: set[OwnedPartition],
-        extended: set[OwnedPartition],
-        renewed: list[OwnedPartition],
-        *,
-        is_brief: bool,
+        self, looked: Partitions, extended: Partitions, renewed: Partitions, *, is_brief: bool
     ) -> list[tuple[OwnedPartition, PartitionView]]:
         pending = self._table.pending.to_look
         pending.clear()
-        lease_ms, opened = self._lease_ms, self._claims.being_opened
-        looks = [
-            scripts.look_partition(each.keys, each.identity, lease_ms if each in extended else 0, is_brief=is_brief)
-            for each in looked
-        ]
-        looks += [
-            scripts.look_partition(partition_keys(self._crawl, number), identity, lease_ms, is_brief=True)
-            for number, identity in opened.items()
-        ]
+        look, lease_ms, opened = scripts.look_partition, self._lease_ms, self._claims.being_opened
+        looks = [look(o.keys, o.identity, lease_ms * (o in extended), is_brief=is_brief) for o in looked]
+        looks += [look(partition_keys(self._crawl, p), of, lease_ms, is_brief=True) for p, of in opened.items()]
         try:
             views = await self._client.run(looks) if looks else []
-            lost = await self._renew_leases(renewed)
+            lost = await self._renew_leases(sorted(renewed, key=_number))
         except BaseException:
             pending.update(filter(self._table.has, looked))
             raise
