@@ -127,9 +127,10 @@ def script_fields() -> Iterator[tuple[str, str]]:
         text = path.read_text("utf-8")
         declared = re.search(r"^-- KEYS\[(\d)\] hash +state", text, re.MULTILINE)
         if declared:
-            written = rf"(?:'(?:HSET|HINCRBY)', KEYS\[{declared[1]}\],|\braise\()(.*)"
+            written = rf"'(?:HSET|HINCRBY)', KEYS\[{declared[1]}\],(.*)"
             for rest in re.findall(written, text):
                 yield from ((field, path.name) for field in re.findall(r"'([a-z_]+)'", rest))
+            yield from ((field, path.name) for field in re.findall(r"\braised\.([a-z_]+) = ", text))
 
 
 def published_fields() -> list[str]:

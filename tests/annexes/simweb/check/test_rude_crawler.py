@@ -74,7 +74,12 @@ class SmallWeb:
         return urls | ({f"http://{C}:{port}/busy.html": 429} if self.busy_s else {})
 
     def _menu(self, host: str, port: int) -> str:
-        targets = [*PAGES[host], "/calendar/1", "/private/x.html", *(["/busy.html"] if self.busy_s and host == C else [])]
+        targets = [
+            *PAGES[host],
+            "/calendar/1",
+            "/private/x.html",
+            *(["/busy.html"] if self.busy_s and host == C else []),
+        ]
         links = [f'<a href="{target}">{target}</a>' for target in targets]
         links += [f'<a href="http://{other}:{port}/">{other}</a>' for other in PAGES]
         return "\n".join([*links, '<a rel="external nofollow" href="/aside.html">aside</a>'])
