@@ -151,7 +151,7 @@ def unrecorded(world: World) -> list[str]:
     visits = table_of(lines, "visits", np.dtype("<u4"))
     urls = {url: keys.of_url(canonicalize(url)) for url in world.web.expected()}
     endless = [url for url, key in urls.items() if key not in ends]
-    wrong = {url: visits.get(urls[url]) for url in pages_of(world) if visits.get(urls[url]) != world.visits - 1}
+    wrong = {url: visits.get(urls[url]) for url in pages_of(world) if visits.get(urls[url]) != world.visits}
     problems = [f"{len(endless)} URLs have no outcome: {endless[:10]}"] if endless else []
     return problems + ([f"{len(wrong)} pages have other visits recorded: {list(wrong.items())[:10]}"] if wrong else [])
 
