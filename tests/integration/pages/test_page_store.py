@@ -79,7 +79,9 @@ def test_a_crawl_pauses_while_files_that_wait_fill_the_disk(
             said = crawl.log.read_text()
         assert f"WARC files are not uploaded to {url}: " in said
         assert "1 files there wait for the store; the crawl pauses until there is room: " in said
-        assert said.count("has room again; the crawl continues") == said.count("the crawl pauses until there is room")
+        pauses = said.count("the crawl pauses until there is room")
+        assert said.count(" files there wait for the store; the crawl pauses until there is room: ") == pauses
+        assert said.count("has room again; the crawl continues") == pauses
         wait_until(lambda: not list(warc.glob("[!.]*")), "the last process has moved the last file")
         assert set(web.expected()) <= set(stored(fetched_from(url, tmp_path / "fetched")))
         assert_complete(web.report(delay_ms=200))
